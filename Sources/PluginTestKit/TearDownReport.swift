@@ -11,8 +11,13 @@ public struct TearDownReport: Sendable, CustomStringConvertible {
         public let type: String
         /// The number of objects.
         public let count: Int
+        /// The modules that hold them; `nil` stands for the test itself. Empty if that is not known.
+        public let holders: [String?]
 
-        public var description: String { "\(count) × \(type) of \(module ?? "the test")" }
+        public var description: String {
+            let names = holders.map { $0 ?? "the test" }.joined(separator: ", ")
+            return "\(count) × \(type) of \(module ?? "the test")" + (names.isEmpty ? "" : ", by \(names)")
+        }
     }
 
     /// The name of the module.
@@ -34,7 +39,9 @@ public struct TearDownReport: Sendable, CustomStringConvertible {
         var lines = alive.map {
             "\($0.name) \($0.version) (generation \($0.number)) was not torn down: \($0.reason)"
         }
-        if !held.isEmpty { lines.append("Still held: \(held.map(\.description).joined(separator: ", ")).") }
+        if !held.isEmpty {
+            lines.append("Still held: \(held.map(\.description).joined(separator: "; ")). \(HeldObjects.advice)")
+        }
         lines += complaints.map { "\($0.level): \($0.message)" }
         return "\(module) was not torn down cleanly.\n" + lines.joined(separator: "\n")
     }
@@ -66,9 +73,9 @@ extension TestBench {
     private var alive: [GenerationStatus] { host.generations.filter { $0.name == name && $0.state != .retired } }
 
     private var held: [TearDownReport.Held] {
-        host.liveObjects.map { objects in
+        host.heldObjects.map { objects in
             TearDownReport.Held(
-                module: objects.module.isEmpty ? nil : objects.module, type: objects.type, count: objects.count)
+                module: objects.module, type: objects.type, count: objects.count, holders: objects.holders)
         }
     }
 }

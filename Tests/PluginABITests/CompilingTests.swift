@@ -40,6 +40,71 @@ import Testing
         #expect(output.contains("any ValueConvertible"), "\(output)")
     }
 
+    // MARK: Actions
+
+    @Test(arguments: [
+        "a + (b ?? 1) * 2 + (c ?? 3) - (d?.count ?? 0)", "return a + (b ?? 1) * 2 + (c ?? 3) - (d?.count ?? 0)",
+        "[\"a\": a + 1, \"b\": b ?? 1, \"c\": c ?? 3 * 2, \"d\": (d ?? \"\").count]",
+    ])
+    func `An action of six inputs with a body of one line is little work for the compiler`(body: String) async throws {
+        try await Compiler.check(
+            """
+            import PluginABI
+
+            final class Store: Sendable {}
+            let manifest = Manifest("M", version: "1.0.0") {
+                Target("T", make: Store.init) {
+                    Action(
+                        "set", .instance(), .context(), .required("a", Int.self), .optional("b", Int.self),
+                        .optional("c", Int.self), .optional("d", String.self)
+                    ) { store, context, a, b, c, d in
+                        \(body)
+                    }
+                }
+            }
+            """, ["-Xfrontend", "-solver-scope-threshold=20000"])
+    }
+
+    @Test(arguments: ["counter.add(n)", "\n            let sum = counter.add(n)\n            return sum\n        "])
+    func `An instance that the target does not have is a compile error that says what to do`(body: String) async throws
+    {
+        let output = try await Compiler.refusal(
+            """
+            import PluginABI
+
+            final class Counter: Sendable { func add(_ n: Int) -> Int { n } }
+            let manifest = Manifest("M", version: "1.0.0") {
+                Target("T") {
+                    Action("add", .instance(), .required("n", Int.self)) { counter, n in \(body) }
+                }
+            }
+            """)
+        #expect(output.contains("File0.swift:6:") && output.contains(": error: "), "\(output)")
+        #expect(output.contains("This target has no instance. Declare how to make one: Target("), "\(output)")
+    }
+
+    @Test(arguments: [
+        "Subscribe { Action(\"sold\", .context()) { context in context.log(.info, \"sold\") } }",
+        "Route(\"app://a\", to: \"T/a\")", "On(.setUp) { context in context.log(.info, \"\") }",
+    ])
+    func `A part of the manifest inside a target is a compile error that says where it belongs`(part: String)
+        async throws
+    {
+        let output = try await Compiler.refusal(
+            """
+            import PluginABI
+
+            let manifest = Manifest("M", version: "1.0.0") {
+                Target("T") {
+                    Action("a") { 1 }
+                    \(part)
+                }
+            }
+            """)
+        #expect(output.contains("File0.swift:6:") && output.contains(": error: "), "\(output)")
+        #expect(output.contains("A target contains only actions."), "\(output)")
+    }
+
     // MARK: Results
 
     private static let sentence = "A result of this type cannot be passed on. Make the type ValueCodable"

@@ -83,9 +83,12 @@ struct Clerk: Module {
         let good: Value = ["title": "t", "tags": ["x"]]
         for (value, problem) in [
             (["title": "t"], "result[1].tags is missing"),
-            (["title": "t", "tags": ["x", 1]], "result[1].tags[1]: A value of type int"),
-            (["title": nil, "tags": []], "result[1].title: A value of type null"),
-            (["title": "t", "tags": [], "author": ["name": "n", "level": 3]], "result[1].author.level is 3"),
+            (["title": "t", "tags": ["x", 1]], "result[1].tags[1] is of type int, where a string was expected."),
+            (["title": nil, "tags": []], "result[1].title is null, where a string was expected."),
+            (
+                ["title": "t", "tags": [], "author": ["name": "n", "level": 3]],
+                "result[1].author.level is 3; it may be -1, 0 or 10."
+            ),
             ("text", "result[1] is of type string, where a map was expected"),
         ] as [(Value, String)] {
             let error = #expect(throws: PluginError.self) {

@@ -99,7 +99,7 @@ final class TestHost: Sendable {
     var messages: [String] { log.map(\.message) }
 
     /// The number of log entries about stale replies.
-    var staleReplies: Int { log.count { $0.message.contains("replied to a call that is over") } }
+    var staleReplies: Int { log.count(where: \.isAboutStaleReply) }
 
     /// Waits until every change so far has been reported: adds one more module, whose change is reported last.
     func waitForChanges() throws -> Bool {

@@ -43,6 +43,7 @@ typedef struct plugin_host_record {
     uint32_t flags;      /* see CallRecord.swift */
     uint32_t references;      /* atomic: in the pool, the users of the record: the running action and the reply */
     uint32_t is_pooled;  /* 1 in the pool, 0 in a thread context; never changes */
+    uint64_t last_endpoint; /* atomic: the Endpoint that ran last, unretained, for the report of a second reply */
 } plugin_host_record;
 
 /* The tally of one action on one thread: the number of its calls and of its errors. (Other things are counted in

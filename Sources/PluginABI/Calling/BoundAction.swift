@@ -170,7 +170,7 @@ extension BoundAction {
 
     @usableFromInline
     func mistyped(_ error: PluginError) -> PluginError {
-        PluginError(.invalidResult, "\(target)/\(action) returned a result of the wrong type. \(error.message)")
+        .invalidResult(error, of: "\(target)/\(action)")
     }
 }
 

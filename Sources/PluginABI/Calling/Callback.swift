@@ -49,7 +49,7 @@ extension HostContext {
     }
 
     private func callback(flags: UInt32, _ run: @escaping @Sendable (Invocation) throws -> Void) -> Callback {
-        let function = Unmanaged.passRetained(ActionFunction(run, host: host)).toOpaque()
+        let function = Unmanaged.passRetained(ActionFunction(run, names: [], host: host)).toOpaque()
         let handle = host.pointee.callback_create(
             host, ActionFunction.invoke, function, { Unmanaged<ActionFunction>.fromOpaque($0!).release() }, flags)
         return Callback(Object(adopting: handle, host: host))

@@ -52,7 +52,7 @@ extension Value {
     /// - Throws: ``PluginError/Code/invalidResult`` if the value is not of that type.
     public func result<T: ValueConvertible>(of action: String, as type: T.Type = T.self) throws(PluginError) -> T {
         do throws(PluginError) { return try T(self) } catch {
-            throw PluginError(.invalidResult, "\(action) returned a result of the wrong type. \(error.message)")
+            throw .invalidResult(error, of: action)
         }
     }
 }

@@ -16,9 +16,11 @@ public struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of error, for programs.
     public var code: Code
     /// A description for people, in one or two sentences: what happened, to what, and what to do about it.
-    public var message: String
+    public var message: String { didSet { fault = nil } }
     /// The name of the module that failed; `nil` for an error of the host itself.
     public var source: String?
+    /// What is wrong in a value, as long as it is not known what the value is. Not a part of the error's identity.
+    var fault: ValueFault?
 
     /// Makes an error, to be thrown by an action.
     ///
@@ -30,6 +32,21 @@ public struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
         self.code = code
         self.message = message
         self.source = source
+    }
+
+    init(_ code: Code, _ fault: ValueFault, _ whole: ValueFault.Whole, of owner: String, source: String? = nil) {
+        self.init(code, fault.message(whole, of: owner), source: source)
+        self.fault = fault
+    }
+
+    public static func == (a: PluginError, b: PluginError) -> Bool {
+        a.code == b.code && a.message == b.message && a.source == b.source
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(code)
+        hasher.combine(message)
+        hasher.combine(source)
     }
 
     public var description: String { source.map { "\($0): \(code): \(message)" } ?? "\(code): \(message)" }

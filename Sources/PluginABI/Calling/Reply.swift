@@ -46,7 +46,8 @@ extension UnsafePointer<plugin_host> {
     }
 
     @usableFromInline func rejectResult(_ call: plugin_token, _ error: PluginError) {
-        reject(call, PluginError(.invalidResult, "The result cannot be passed on. " + error.message))
+        let message = error.about(.result, of: "").message
+        reject(call, PluginError(.invalidResult, "The result cannot be passed on. \(message)"))
     }
 
     @inlinable func resolve(_ call: plugin_token) { _ = pointee.resolve(self, call, nil) }

@@ -72,7 +72,8 @@ extension Action {
 
 extension Action {
     /// Makes a synchronous action whose closure takes no input and returns nothing.
-    @inlinable public init(
+    @_disfavoredOverload @inlinable
+    public init(
         _ name: String,
         _ body: @escaping @Sendable () throws -> Void
     ) {
@@ -84,21 +85,24 @@ extension Action {
 
     /// Makes a synchronous action whose closure takes one input and returns nothing. With `.reply` among its
     /// inputs, the action is asynchronous, and replies through the handle.
-    @inlinable public init<A>(
+    @_disfavoredOverload @inlinable
+    public init<A>(
         _ name: String, _ a: some ActionInput<Instance, A>,
         _ body: @escaping @Sendable (A) throws -> Void
     ) { self.init(name, Inputs1(a)) { inputs in { try $0.run(inputs, body) } } }
 
     /// Makes a synchronous action whose closure takes two inputs and returns nothing. With `.reply` among its
     /// inputs, the action is asynchronous, and replies through the handle.
-    @inlinable public init<A, B>(
+    @_disfavoredOverload @inlinable
+    public init<A, B>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ body: @escaping @Sendable (A, B) throws -> Void
     ) { self.init(name, Inputs2(a, b)) { inputs in { try $0.run(inputs, body) } } }
 
     /// Makes a synchronous action whose closure takes three inputs and returns nothing. With `.reply` among its
     /// inputs, the action is asynchronous, and replies through the handle.
-    @inlinable public init<A, B, C>(
+    @_disfavoredOverload @inlinable
+    public init<A, B, C>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>,
         _ body: @escaping @Sendable (A, B, C) throws -> Void
@@ -106,7 +110,8 @@ extension Action {
 
     /// Makes a synchronous action whose closure takes four inputs and returns nothing. With `.reply` among its
     /// inputs, the action is asynchronous, and replies through the handle.
-    @inlinable public init<A, B, C, D>(
+    @_disfavoredOverload @inlinable
+    public init<A, B, C, D>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>,
         _ body: @escaping @Sendable (A, B, C, D) throws -> Void
@@ -114,7 +119,8 @@ extension Action {
 
     /// Makes a synchronous action whose closure takes five inputs and returns nothing. With `.reply` among its
     /// inputs, the action is asynchronous, and replies through the handle.
-    @inlinable public init<A, B, C, D, E>(
+    @_disfavoredOverload @inlinable
+    public init<A, B, C, D, E>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ body: @escaping @Sendable (A, B, C, D, E) throws -> Void
@@ -122,7 +128,8 @@ extension Action {
 
     /// Makes a synchronous action whose closure takes six inputs and returns nothing. With `.reply` among its
     /// inputs, the action is asynchronous, and replies through the handle.
-    @inlinable public init<A, B, C, D, E, F>(
+    @_disfavoredOverload @inlinable
+    public init<A, B, C, D, E, F>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ f: some ActionInput<Instance, F>,
@@ -131,7 +138,8 @@ extension Action {
 
     /// Makes a synchronous action whose closure takes seven inputs and returns nothing. With `.reply` among its
     /// inputs, the action is asynchronous, and replies through the handle.
-    @inlinable public init<A, B, C, D, E, F, G>(
+    @_disfavoredOverload @inlinable
+    public init<A, B, C, D, E, F, G>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ f: some ActionInput<Instance, F>, _ g: some ActionInput<Instance, G>,
@@ -140,7 +148,8 @@ extension Action {
 
     /// Makes a synchronous action whose closure takes eight inputs and returns nothing. With `.reply` among its
     /// inputs, the action is asynchronous, and replies through the handle.
-    @inlinable public init<A, B, C, D, E, F, G, H>(
+    @_disfavoredOverload @inlinable
+    public init<A, B, C, D, E, F, G, H>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ f: some ActionInput<Instance, F>, _ g: some ActionInput<Instance, G>, _ h: some ActionInput<Instance, H>,
@@ -227,46 +236,53 @@ extension Action {
 
 extension Action {
     /// Makes an asynchronous action whose `async` closure takes no input and returns nothing.
-    @inlinable public init(
+    @_disfavoredOverload @inlinable
+    public init(
         _ name: String,
         _ body: @escaping @Sendable () async throws -> Void
     ) { self.init(name, NoInputs(), awaiting: { _ in try await body() }) }
 
     /// Makes an asynchronous action whose `async` closure takes one input and returns nothing.
-    @inlinable public init<A: Sendable>(
+    @_disfavoredOverload @inlinable
+    public init<A: Sendable>(
         _ name: String, _ a: some ActionInput<Instance, A>,
         _ body: @escaping @Sendable (A) async throws -> Void
     ) { self.init(name, Inputs1(a), awaiting: body) }
 
     /// Makes an asynchronous action whose `async` closure takes two inputs and returns nothing.
-    @inlinable public init<A: Sendable, B: Sendable>(
+    @_disfavoredOverload @inlinable
+    public init<A: Sendable, B: Sendable>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ body: @escaping @Sendable (A, B) async throws -> Void
     ) { self.init(name, Inputs2(a, b), awaiting: body) }
 
     /// Makes an asynchronous action whose `async` closure takes three inputs and returns nothing.
-    @inlinable public init<A: Sendable, B: Sendable, C: Sendable>(
+    @_disfavoredOverload @inlinable
+    public init<A: Sendable, B: Sendable, C: Sendable>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>,
         _ body: @escaping @Sendable (A, B, C) async throws -> Void
     ) { self.init(name, Inputs3(a, b, c), awaiting: body) }
 
     /// Makes an asynchronous action whose `async` closure takes four inputs and returns nothing.
-    @inlinable public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable>(
+    @_disfavoredOverload @inlinable
+    public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>,
         _ body: @escaping @Sendable (A, B, C, D) async throws -> Void
     ) { self.init(name, Inputs4(a, b, c, d), awaiting: body) }
 
     /// Makes an asynchronous action whose `async` closure takes five inputs and returns nothing.
-    @inlinable public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable>(
+    @_disfavoredOverload @inlinable
+    public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ body: @escaping @Sendable (A, B, C, D, E) async throws -> Void
     ) { self.init(name, Inputs5(a, b, c, d, e), awaiting: body) }
 
     /// Makes an asynchronous action whose `async` closure takes six inputs and returns nothing.
-    @inlinable public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, F: Sendable>(
+    @_disfavoredOverload @inlinable
+    public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, F: Sendable>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ f: some ActionInput<Instance, F>,
@@ -274,7 +290,8 @@ extension Action {
     ) { self.init(name, Inputs6(a, b, c, d, e, f), awaiting: body) }
 
     /// Makes an asynchronous action whose `async` closure takes seven inputs and returns nothing.
-    @inlinable public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, F: Sendable, G: Sendable>(
+    @_disfavoredOverload @inlinable
+    public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, F: Sendable, G: Sendable>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ f: some ActionInput<Instance, F>, _ g: some ActionInput<Instance, G>,

@@ -2,11 +2,15 @@
 /// while it can be called.
 final class ActionFunction {
     private let run: @Sendable (Invocation) throws -> Void
+    /// The names of the action and of its parameters, for errors; empty for a callback.
+    private let names: [String]
     /// The host's table. Set on activation, before the first call.
     nonisolated(unsafe) var host: UnsafePointer<plugin_host>!
 
-    init(_ run: @escaping @Sendable (Invocation) throws -> Void, host: UnsafePointer<plugin_host>?) {
-        self.run = run
+    init(
+        _ run: @escaping @Sendable (Invocation) throws -> Void, names: [String], host: UnsafePointer<plugin_host>?
+    ) {
+        (self.run, self.names) = (run, names)
         self.host = host
     }
 
@@ -16,7 +20,7 @@ final class ActionFunction {
             do {
                 try action.run(invocation)
             } catch {
-                invocation.reject(error)
+                invocation.reject(error, action.names)
             }
         }
     }

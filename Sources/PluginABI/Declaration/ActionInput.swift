@@ -106,8 +106,15 @@ public struct InvocationInputs {
     @usableFromInline var next = 0
     /// Whether the action has received a reply handle.
     @usableFromInline var isReplyTaken = false
+    /// Whether the argument that was read last is not of its type.
+    @usableFromInline var isRefused = false
 
     @inlinable init(_ call: Invocation) { self.call = call }
+
+    /// Returns the error to be thrown if the inputs cannot be read.
+    @usableFromInline @inline(never) func failure(_ error: PluginError) -> any Error {
+        isRefused ? ArgumentFailure(number: next - 1, error: error) : error
+    }
 
     /// Returns the argument of the next parameter. The host passes exactly as many as the manifest declares.
     @inlinable mutating func nextArgument() -> plugin_value {
@@ -141,7 +148,11 @@ public struct ArgumentInput<Instance, Output>: Sendable {
 extension ArgumentInput: ActionInput where Output: ActionParameter {
     @inlinable public var declaration: ParameterDeclaration? { parameter }
     @inlinable public static func read(from inputs: inout InvocationInputs) throws(PluginError) -> Output {
-        try Output.read(inputs.nextArgument(), host: inputs.call.host)
+        let raw = inputs.nextArgument()
+        do throws(PluginError) { return try Output.read(raw, host: inputs.call.host) } catch {
+            inputs.isRefused = true
+            throw error
+        }
     }
 }
 
@@ -157,7 +168,11 @@ extension OptionalInput: ActionInput where Wrapped: ActionParameter {
     @inlinable public var declaration: ParameterDeclaration? { parameter }
     @inlinable public static func read(from inputs: inout InvocationInputs) throws(PluginError) -> Wrapped? {
         let raw = inputs.nextArgument()
-        return raw.kind == PLUGIN_KIND_NULL ? nil : try Wrapped.read(raw, host: inputs.call.host)
+        if raw.kind == PLUGIN_KIND_NULL { return nil }
+        do throws(PluginError) { return try Wrapped.read(raw, host: inputs.call.host) } catch {
+            inputs.isRefused = true
+            throw error
+        }
     }
 }
 

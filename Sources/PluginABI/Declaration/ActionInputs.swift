@@ -34,7 +34,7 @@ extension Action {
     ) where Inputs.Values: Sendable {
         self.init(name, inputs.declarations, R.self, isAsync: true) { call in
             var inputs = call.inputs
-            let values = try Inputs.read(from: &inputs)
+            let values = try inputs.read(Inputs.self)
             let reply = call.reply
             reply.comes(from: .immediate { await reply.give { try await body(values) } })
         }
@@ -46,10 +46,17 @@ extension Action {
     ) where Inputs.Values: Sendable {
         self.init(name, inputs.declarations, .null, isAsync: true) { call in
             var inputs = call.inputs
-            let values = try Inputs.read(from: &inputs)
+            let values = try inputs.read(Inputs.self)
             let reply = call.reply
             reply.comes(from: .immediate { await reply.giveNull { try await body(values) } })
         }
+    }
+}
+
+extension InvocationInputs {
+    /// Reads all inputs; the error names the argument that is not of its type.
+    @inlinable @inline(__always) mutating func read<Inputs: ActionInputs>(_ type: Inputs.Type) throws -> Inputs.Values {
+        do throws(PluginError) { return try Inputs.read(from: &self) } catch { throw failure(error) }
     }
 }
 
@@ -59,7 +66,7 @@ extension Invocation {
         _ type: Inputs.Type, _ body: (Inputs.Values) throws -> some ActionResult
     ) throws {
         var inputs = self.inputs
-        resolve(try body(Inputs.read(from: &inputs)))
+        resolve(try body(inputs.read(Inputs.self)))
     }
 
     /// Runs a closure that returns nothing, and replies unless the closure does so through a handle.
@@ -67,7 +74,7 @@ extension Invocation {
         _ type: Inputs.Type, _ body: (Inputs.Values) throws -> Void
     ) throws {
         var inputs = self.inputs
-        try body(Inputs.read(from: &inputs))
+        try body(inputs.read(Inputs.self))
         inputs.resolve()
     }
 }

@@ -48,6 +48,13 @@
     }
     /// Adds the result of a function that is marked with this builder.
     public static func buildExpression(_ actions: [ActionDeclaration]) -> [ActionDeclaration] { actions }
+    /// Refuses a part of a manifest.
+    @available(
+        *, unavailable,
+        message:
+            "A target contains only actions. Write Subscribe, Route, Service, On, ObjectType and the like beside the target, in the Manifest."
+    )
+    public static func buildExpression(_ part: some ManifestPart) -> [ActionDeclaration] { [] }
 
     /// Supports empty braces.
     public static func buildBlock() -> [ActionDeclaration] { [] }

@@ -54,7 +54,7 @@ public final class ModuleDescription {
     /// Adds functions for actions, and returns the declarations of the actions for the manifest.
     func add(_ actions: [ActionDeclaration], prefix: String, showsResults: Bool = true) -> [String] {
         for action in actions {
-            let function = ActionFunction(action.run, host: nil)
+            let function = ActionFunction(action.run, names: action.names(prefix), host: nil)
             functions.append(
                 plugin_function(
                     name: .immortal(prefix + action.name), invoke: ActionFunction.invoke,

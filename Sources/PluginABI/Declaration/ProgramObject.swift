@@ -29,10 +29,11 @@ package final class ProgramObject: Sendable {
         call.instance = instance
         withUnsafePointer(to: call) { call in
             let invocation = Invocation(call: call, arguments: arguments, count: count, host: host)
+            let action = type.actions[number]
             do {
-                try type.actions[number].run(invocation)
+                try action.run(invocation)
             } catch {
-                invocation.reject(error)
+                invocation.reject(error, action.names(type.name + "#"))
             }
         }
     }

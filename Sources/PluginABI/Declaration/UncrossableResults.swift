@@ -11,6 +11,7 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
+    @_disfavoredOverload
     public init<R>(
         _ name: String,
         _ body: @escaping @Sendable () throws -> R
@@ -22,6 +23,7 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
+    @_disfavoredOverload
     public init<A, R>(
         _ name: String, _ a: some ActionInput<Instance, A>,
         _ body: @escaping @Sendable (A) throws -> R
@@ -33,6 +35,7 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
+    @_disfavoredOverload
     public init<A, B, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ body: @escaping @Sendable (A, B) throws -> R
@@ -44,6 +47,7 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
+    @_disfavoredOverload
     public init<A, B, C, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>,
@@ -56,6 +60,7 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
+    @_disfavoredOverload
     public init<A, B, C, D, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>,
@@ -68,6 +73,7 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
+    @_disfavoredOverload
     public init<A, B, C, D, E, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
@@ -80,6 +86,7 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
+    @_disfavoredOverload
     public init<A, B, C, D, E, F, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
@@ -93,6 +100,7 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
+    @_disfavoredOverload
     public init<A, B, C, D, E, F, G, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
@@ -106,6 +114,7 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
+    @_disfavoredOverload
     public init<A, B, C, D, E, F, G, H, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
@@ -119,6 +128,7 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
+    @_disfavoredOverload
     public init<R>(
         _ name: String,
         _ body: @escaping @Sendable () async throws -> R
@@ -130,6 +140,7 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
+    @_disfavoredOverload
     public init<A: Sendable, R>(
         _ name: String, _ a: some ActionInput<Instance, A>,
         _ body: @escaping @Sendable (A) async throws -> R
@@ -141,6 +152,7 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
+    @_disfavoredOverload
     public init<A: Sendable, B: Sendable, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ body: @escaping @Sendable (A, B) async throws -> R
@@ -152,6 +164,7 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
+    @_disfavoredOverload
     public init<A: Sendable, B: Sendable, C: Sendable, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>,
@@ -164,6 +177,7 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
+    @_disfavoredOverload
     public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>,
@@ -176,6 +190,7 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
+    @_disfavoredOverload
     public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
@@ -188,6 +203,7 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
+    @_disfavoredOverload
     public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, F: Sendable, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
@@ -201,6 +217,7 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
+    @_disfavoredOverload
     public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, F: Sendable, G: Sendable, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
@@ -214,6 +231,7 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
+    @_disfavoredOverload
     public init<
         A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, F: Sendable, G: Sendable, H: Sendable, R
     >(

@@ -13,7 +13,7 @@ public protocol TypedValue: Sendable {
 public struct ValueReader: Sendable {
     /// The value; `nil` for a field that is missing.
     public let value: Value?
-    /// Where the value is in the whole: `drafts[1].url`.
+    /// Where the value is: `drafts[1].url`.
     public let path: String
 
     /// - Parameters:
@@ -29,13 +29,13 @@ public struct ValueReader: Sendable {
     /// Reads a field of a record.
     public func get<T: TypedValue>(_ field: String, as type: T.Type = T.self) throws(PluginError) -> T {
         guard case .map(let map) = try present() else { throw mistyped(expected: "a map") }
-        return try T(from: ValueReader(map[field], at: "\(path).\(field.shortened)"))
+        return try T(from: ValueReader(map[field], at: path + ValueFault.step(field)))
     }
 
     /// Returns an error about the value.
     ///
     /// - Parameter problem: What is wrong, the end of a sentence: `is missing`.
-    public func error(_ problem: String) -> PluginError { PluginError(.mistypedParameter, "\(path) \(problem).") }
+    public func error(_ problem: String) -> PluginError { .value(.mistypedParameter, problem).within(path) }
 
     /// Returns the value; throws an error if it is missing.
     func present() throws(PluginError) -> Value {
@@ -44,14 +44,12 @@ public struct ValueReader: Sendable {
     }
 
     func mistyped(expected: String) -> PluginError {
-        error("is of type \((value ?? .null).kind), where \(expected) was expected")
+        .mistyped(value ?? .null, expected: expected).within(path)
     }
 
     func convertible<T: ValueConvertible>(_ type: T.Type) throws(PluginError) -> T {
         let value = try present()
-        do throws(PluginError) { return try T(value) } catch {
-            throw PluginError(error.code, "\(path): \(error.message)")
-        }
+        do throws(PluginError) { return try T(value) } catch { throw error.within(path) }
     }
 }
 
@@ -63,8 +61,8 @@ extension Value {
     ///   - type: The declared type.
     /// - Throws: ``PluginError/Code/invalidResult``, with the path of the part that is not of its declared type.
     public func typed<T: TypedValue>(of action: String, as type: T.Type = T.self) throws(PluginError) -> T {
-        do throws(PluginError) { return try T(from: ValueReader(self, path: "result")) } catch {
-            throw PluginError(.invalidResult, "\(action) returned a result of the wrong type: \(error.message)")
+        do throws(PluginError) { return try T(from: ValueReader(self, path: "")) } catch {
+            throw .invalidResult(error, of: action)
         }
     }
 }
@@ -104,7 +102,7 @@ extension TypedValue where Self: RawRepresentable, RawValue: TypedValue & ValueC
     public init(from reader: ValueReader) throws(PluginError) {
         let raw = try reader.convertible(RawValue.self)
         guard let known = Self(rawValue: raw) else {
-            throw reader.error("is \(try raw.value.json), which is not a case of \(Self.self)")
+            throw reader.error(ValueFault.noCase(try raw.value, of: Self.self))
         }
         self = known
     }
@@ -133,7 +131,7 @@ extension Dictionary: TypedValue where Key == String, Value: TypedValue {
         guard case .map(let map) = try reader.present() else { throw reader.mistyped(expected: "a map") }
         self.init(minimumCapacity: map.count)
         for (key, value) in map {
-            self[key] = try Value(from: ValueReader(value, at: "\(reader.path)[“\(key.shortened)”]"))
+            self[key] = try Value(from: ValueReader(value, at: reader.path + ValueFault.step(key)))
         }
     }
     public func written() throws(PluginError) -> PluginABI.Value {

@@ -22,7 +22,7 @@ extension Value {
         do {
             self = try ValueEncoder(codingPath: []).encode(value)
         } catch {
-            throw PluginError(.invalidValue, "\(type(of: value)) cannot be encoded: \(CodingPath.describe(error))")
+            throw CodingPath.pluginError(.invalidValue, error)
         }
     }
 
@@ -33,7 +33,7 @@ extension Value {
         do {
             return try ValueDecoder(self, codingPath: []).decode(type)
         } catch {
-            throw PluginError(.mistypedParameter, "The value is not of type \(type): \(CodingPath.describe(error))")
+            throw CodingPath.pluginError(.mistypedParameter, error)
         }
     }
 
@@ -48,20 +48,35 @@ extension Value {
 enum CodingPath {
     static func describe(_ error: any Error) -> String {
         switch error {
-        case DecodingError.keyNotFound(let key, let context):
-            "“\(key.stringValue.shortened)” is missing\(at(context.codingPath))."
-        case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context),
-            DecodingError.dataCorrupted(let context):
-            "\(context.debugDescription)\(at(context.codingPath))"
-        case EncodingError.invalidValue(_, let context): "\(context.debugDescription)\(at(context.codingPath))"
+        case is DecodingError, is EncodingError: pluginError(.mistypedParameter, error).message
         case let error as PluginError: error.message
         default: String(describing: error)
         }
     }
 
-    private static func at(_ path: [any CodingKey]) -> String {
-        path.isEmpty
-            ? "" : " (at \(path.map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: ".")))"
+    /// Returns a coding error as one of a value.
+    static func pluginError(_ code: PluginError.Code, _ error: any Error) -> PluginError {
+        var (path, problem) = ([] as [any CodingKey], PluginError(code, String(describing: error)))
+        switch error {
+        case DecodingError.keyNotFound(let key, let context):
+            (path, problem) = (context.codingPath + [key], .value(code, "is missing"))
+        case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context),
+            DecodingError.dataCorrupted(let context):
+            let known = context.underlyingError as? PluginError
+            (path, problem) = (context.codingPath, known ?? PluginError(code, context.debugDescription))
+        case EncodingError.invalidValue(_, let context):
+            (path, problem) = (context.codingPath, PluginError(code, context.debugDescription))
+        case let error as PluginError: problem = error
+        default: break
+        }
+        problem = problem.within(text(path))
+        problem.code = code
+        return problem
+    }
+
+    /// Returns where a path leads: `[1].url`.
+    static func text(_ path: [any CodingKey]) -> String {
+        path.map { key in key.intValue.map { "[\($0)]" } ?? ValueFault.step(key.stringValue) }.joined()
     }
 }
 

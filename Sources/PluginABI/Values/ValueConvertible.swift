@@ -52,13 +52,6 @@ extension ValueConvertible {
     @inlinable public func lend(to body: (plugin_value) -> Void) throws(PluginError) { try value.lend(to: body) }
 }
 
-extension PluginError {
-    /// Returns the error for a value that is not of the expected type.
-    @usableFromInline static func mistyped(_ value: Value, expected: String) -> PluginError {
-        PluginError(.mistypedParameter, "A value of type \(value.kind) was given where \(expected) was expected.")
-    }
-}
-
 // MARK: Scalars, read and lent without a Value in between
 
 extension Bool: ValueConvertible {
@@ -113,12 +106,6 @@ extension FixedWidthInteger where Self: ValueConvertible {
     @inlinable public func lend(to body: (plugin_value) -> Void) throws(PluginError) {
         guard let int = Int64(exactly: self) else { throw .outOfRange(String(self), Int.self) }
         body(plugin_value_int(int))
-    }
-}
-
-extension PluginError {
-    @usableFromInline static func outOfRange<Number>(_ number: String, _ type: Number.Type) -> PluginError {
-        PluginError(.invalidValue, "The number \(number) does not fit into \(type).")
     }
 }
 
@@ -180,7 +167,7 @@ extension String: ValueConvertible {
         self = String(decoding: UnsafeRawBufferPointer(start: raw.as.string, count: Int(raw.count)), as: UTF8.self)
     }
     @inlinable public func lend(to body: (plugin_value) -> Void) throws(PluginError) {
-        guard utf8.count <= UInt32.max else { throw .outOfRange("\(utf8.count) (bytes of a string)", UInt32.self) }
+        guard utf8.count <= UInt32.max else { throw .tooLong(utf8.count) }
         withPluginString { body(plugin_value_string($0.bytes, UInt32($0.count))) }
     }
 }
@@ -228,10 +215,23 @@ extension ValueConvertible where Self == Object {
 
 extension Array: ActionParameter, ActionResult, ValueConvertible where Element: ValueConvertible {
     public static var kind: Value.Kind { .list }
-    public var value: Value { get throws(PluginError) { .list(try map { (e) throws(PluginError) in try e.value }) } }
+    public var value: Value {
+        get throws(PluginError) {
+            var list: [Value] = []
+            list.reserveCapacity(count)
+            for (index, element) in enumerated() {
+                do throws(PluginError) { list.append(try element.value) } catch { throw error.within("[\(index)]") }
+            }
+            return .list(list)
+        }
+    }
     public init(_ value: Value) throws(PluginError) {
         guard let list = value.list else { throw .mistyped(value, expected: "a list") }
-        self = try list.map { (element) throws(PluginError) in try Element(element) }
+        self = []
+        reserveCapacity(list.count)
+        for (index, value) in list.enumerated() {
+            do throws(PluginError) { append(try Element(value)) } catch { throw error.within("[\(index)]") }
+        }
     }
 }
 
@@ -240,14 +240,20 @@ extension Dictionary: ActionParameter, ActionResult, ValueConvertible where Key 
     public var value: PluginABI.Value {
         get throws(PluginError) {
             var map: [String: PluginABI.Value] = [:]
-            for (key, element) in self { map[key] = try element.value }
+            for (key, element) in self {
+                do throws(PluginError) { map[key] = try element.value } catch {
+                    throw error.within(ValueFault.step(key))
+                }
+            }
             return .map(map)
         }
     }
     public init(_ value: PluginABI.Value) throws(PluginError) {
         guard let map = value.map else { throw .mistyped(value, expected: "a map") }
         self.init(minimumCapacity: map.count)
-        for (key, element) in map { self[key] = try Value(element) }
+        for (key, element) in map {
+            do throws(PluginError) { self[key] = try Value(element) } catch { throw error.within(ValueFault.step(key)) }
+        }
     }
 }
 
@@ -271,7 +277,7 @@ extension ValueConvertible where Self: RawRepresentable, RawValue: ValueConverti
     public var value: Value { get throws(PluginError) { try rawValue.value } }
     public init(_ value: Value) throws(PluginError) {
         guard let known = Self(rawValue: try RawValue(value)) else {
-            throw PluginError(.mistypedParameter, "\(value) is not a value of \(Self.self).")
+            throw .value(.mistypedParameter, ValueFault.noCase(value, of: Self.self))
         }
         self = known
     }

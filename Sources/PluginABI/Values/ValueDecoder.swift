@@ -14,22 +14,29 @@ final class ValueDecoder: Decoder {
             do {
                 if let decoded = try direct.init(value) as? T { return decoded }
             } catch {
-                throw mismatch(type, error.message)
+                throw mismatch(type, error)
             }
         }
-        return try T(from: self)
+        do { return try T(from: self) } catch DecodingError.dataCorrupted(let context) {
+            // The error of an enumeration with raw values does not say which there are.
+            guard let type = type as? any (RawRepresentable & ValueConvertible).Type,
+                context.codingPath.count == codingPath.count, context.underlyingError == nil,
+                value.string != nil || value.int != nil
+            else { throw DecodingError.dataCorrupted(context) }
+            throw mismatch(type, .value(.mistypedParameter, ValueFault.noCase(value, of: type)))
+        }
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         guard let map = value.map else {
-            throw mismatch([String: Value].self, "A value of type \(value.kind) was given where a map was expected.")
+            throw mismatch([String: Value].self, .mistyped(value, expected: "a map"))
         }
         return KeyedDecodingContainer(Keyed(decoder: self, map: map))
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
         guard let list = value.list else {
-            throw mismatch([Value].self, "A value of type \(value.kind) was given where a list was expected.")
+            throw mismatch([Value].self, .mistyped(value, expected: "a list"))
         }
         return Unkeyed(decoder: self, list: list)
     }
@@ -40,8 +47,9 @@ final class ValueDecoder: Decoder {
         ValueDecoder(value, codingPath: codingPath + [key])
     }
 
-    private func mismatch(_ type: Any.Type, _ message: String) -> DecodingError {
-        .typeMismatch(type, .init(codingPath: codingPath, debugDescription: message))
+    private func mismatch(_ type: Any.Type, _ error: PluginError) -> DecodingError {
+        .typeMismatch(
+            type, .init(codingPath: codingPath, debugDescription: error.message, underlyingError: error))
     }
 
     private struct Keyed<Key: CodingKey>: KeyedDecodingContainerProtocol {

@@ -39,9 +39,13 @@ final class ValueEncoder: Encoder {
     /// Encodes a value. A value that is ``ValueConvertible``, but not ``ValueCodable``, is converted directly.
     func encode(_ value: some Encodable) throws -> Value {
         guard codingPath.count <= PLUGIN_DEPTH_MAX else {
-            throw PluginError(.invalidValue, "The value is nested more than \(PLUGIN_DEPTH_MAX) levels deep.")
+            throw PluginError.value(.invalidValue, "is nested more than \(PLUGIN_DEPTH_MAX) levels deep")
         }
-        if let value = value as? any ValueConvertible, !(value is any ValueCodable) { return try value.value }
+        if let value = value as? any ValueConvertible, !(value is any ValueCodable) {
+            do throws(PluginError) { return try value.value } catch {
+                throw error.within(CodingPath.text(codingPath))
+            }
+        }
         let nested = ValueEncoder(codingPath: codingPath)
         try value.encode(to: nested)
         return nested.value

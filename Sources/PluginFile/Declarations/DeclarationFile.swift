@@ -68,10 +68,10 @@ package struct DeclarationFile {
     private func propertyList(_ bytes: [UInt8]) throws(PluginError) -> Value {
         if bytes.isEmpty { throw error(" is empty.") }
         guard String(validating: bytes, as: UTF8.self) != nil else { throw error(" is not valid UTF-8.") }
-        do throws(MalformedText) {
-            return try bytes.span.withUnsafeBytes { text throws(MalformedText) in try PropertyListReader.read(text) }
-        } catch {
-            throw self.error(" \(error.message)")
+        return try bytes.span.withUnsafeBytes { text throws(PluginError) in
+            do throws(MalformedText) { return try PropertyListReader.read(text) } catch {
+                throw self.error(" \(error.message(in: text))")
+            }
         }
     }
 

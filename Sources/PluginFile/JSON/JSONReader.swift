@@ -9,13 +9,14 @@ package struct JSONReader {
     package struct Rules {
         /// The maximum depth of nested lists and maps.
         var depth = Int(PLUGIN_DEPTH_MAX)
-        /// Whether an object with a duplicate name is refused. If not, the first entry counts.
-        var refusesRepeatedNames = false
+        /// Whether the text is a file that people write. Then an object with a duplicate name is refused; otherwise the
+        /// first entry counts.
+        var isFile = false
 
         /// The rules for a value that passes between host and module.
         package static let value = Rules()
         /// The rules for a file that people write.
-        package static let file = Rules(refusesRepeatedNames: true)
+        package static let file = Rules(isFile: true)
         /// The rules for a message between programs. It wraps values, which may have the maximum depth, in a few more
         /// objects.
         package static let message = Rules(depth: Int(PLUGIN_DEPTH_MAX) + 8)
@@ -39,7 +40,7 @@ package struct JSONReader {
     }
 
     private func failure(_ what: String) -> MalformedText {
-        MalformedText("is not valid JSON: \(what), at byte \(index).")
+        MalformedText("is not valid JSON: \(what),", at: index)
     }
 
     // MARK: Values
@@ -87,8 +88,9 @@ package struct JSONReader {
                 let value = try value()
                 if entries[name] == nil {
                     entries[name] = value
-                } else if rules.refusesRepeatedNames {
-                    throw MalformedText("has the name “\(name.shortened)” twice, at byte \(start). Use each name once.")
+                } else if rules.isFile {
+                    throw MalformedText(
+                        "has the name “\(name.shortened)” twice,", at: start, advice: " Use each name once.")
                 }
             } while take(UInt8(ascii: ","))
         }
@@ -100,7 +102,7 @@ package struct JSONReader {
     private mutating func descend() throws(MalformedText) {
         depth += 1
         guard depth <= rules.depth else {
-            throw MalformedText("is nested more than \(rules.depth) levels deep, at byte \(index).")
+            throw MalformedText("is nested more than \(rules.depth) levels deep,", at: index)
         }
         index += 1
     }

@@ -24,7 +24,7 @@ package enum JSONText {
     /// Reads a text.
     ///
     /// - Parameter what: The name of the text in messages.
-    /// - Throws: `code`, with the position where the text is not valid UTF-8 or JSON, or is nested too deeply.
+    /// - Throws: `code`, with the position (of a file: line and column) where the text is not valid UTF-8 or JSON, or is nested too deeply.
     package static func parse(
         _ text: UnsafeRawBufferPointer, _ rules: JSONReader.Rules = .value, code: PluginError.Code = .invalidValue,
         what: String = "The text"
@@ -33,12 +33,14 @@ package enum JSONText {
         do {
             _ = try UTF8Span(validating: text.bindMemory(to: UInt8.self).span)
         } catch {
-            throw PluginError(code, "\(what) is not valid UTF-8, at byte \(error.byteOffsets.lowerBound).")
+            let start = error.byteOffsets.lowerBound
+            let place = rules.isFile ? MalformedText.place(start, in: text) : "byte \(start)"
+            throw PluginError(code, "\(what) is not valid UTF-8, at \(place).")
         }
         do throws(MalformedText) {
             return try JSONReader.read(text, rules)
         } catch {
-            throw PluginError(code, "\(what) \(error.message)")
+            throw PluginError(code, "\(what) \(rules.isFile ? error.message(in: text) : error.message)")
         }
     }
 }

@@ -1,9 +1,33 @@
 /// The error of a text that is not valid in its format.
 struct MalformedText: Error {
-    /// What is wrong, and where: the rest of a sentence that begins with the name of the text.
-    let message: String
+    /// What is wrong: the rest of a sentence that begins with the name of the text.
+    private let problem: String
+    /// Where, as the number of a byte; `nil` for the whole text.
+    private let position: Int?
+    private let advice: String
 
-    init(_ message: String) { self.message = message }
+    init(_ problem: String, at position: Int? = nil, advice: String = "") {
+        (self.problem, self.position, self.advice) = (problem, position, advice)
+    }
+
+    /// What is wrong, and at which byte.
+    var message: String { position.map { "\(problem) at byte \($0).\(advice)" } ?? problem }
+
+    /// What is wrong, and at which line and column of a file.
+    func message(in text: UnsafeRawBufferPointer) -> String {
+        position.map { "\(problem) at \(Self.place($0, in: text)).\(advice)" } ?? problem
+    }
+
+    /// Returns the line and the column of a byte, both from 1: `line 3, column 5`. Columns count characters of Unicode.
+    static func place(_ position: Int, in text: UnsafeRawBufferPointer) -> String {
+        let before = text.prefix(max(0, min(position, text.count)))
+        let line = before.count { $0 == UInt8(ascii: "\n") } + 1
+        let start = before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+        var column = 1
+        for byte in before[start...] where byte & 0xC0 != 0x80 { column += 1 }
+        if start == 0, text.starts(with: [0xEF, 0xBB, 0xBF]), position >= 3 { column -= 1 }
+        return "line \(line), column \(column)"
+    }
 }
 
 /// Limits runs of combining marks. Comparing and hashing strings sorts each run in quadratic time: megabytes of
@@ -26,7 +50,7 @@ enum CombiningMarks {
                 count += 1
                 guard count <= limit else {
                     throw MalformedText(
-                        "has more than \(limit) combining marks in a row, in the string at byte \(start).")
+                        "has more than \(limit) combining marks in a row, in the string", at: start)
                 }
             }
         }

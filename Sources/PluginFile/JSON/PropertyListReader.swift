@@ -41,7 +41,7 @@ struct PropertyListReader {
     }
 
     private func failure(_ what: String) -> MalformedText {
-        MalformedText("is not a valid property list in XML: \(what), at byte \(index).")
+        MalformedText("is not a valid property list in XML: \(what),", at: index)
     }
 
     // MARK: Values
@@ -91,7 +91,7 @@ struct PropertyListReader {
     private mutating func descend() throws(MalformedText) {
         depth += 1
         guard depth <= Int(PLUGIN_DEPTH_MAX) else {
-            throw MalformedText("is nested more than \(PLUGIN_DEPTH_MAX) levels deep, at byte \(index).")
+            throw MalformedText("is nested more than \(PLUGIN_DEPTH_MAX) levels deep,", at: index)
         }
     }
 

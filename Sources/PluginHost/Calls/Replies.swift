@@ -85,12 +85,31 @@ extension Calls {
     func answer(_ token: plugin_token, _ error: PluginError) { error.lend { answer(token, nil, $0) } }
 
     func reportStaleReply(_ token: plugin_token, _ module: Generation) {
+        let endpoint = CallRecord(token: token)?.lastEndpoint(of: token)
+        let what: String
+        if let endpoint {
+            what =
+                endpoint.generation === module
+                ? "replied to a call of \(endpoint.name.shortened) a second time"
+                : "replied to a call of \(endpoint.title), which is not its own"
+        } else {
+            let running = ThreadContext.current.flatMap { CallRecord.name(of: $0.currentCall) }
+            what =
+                "replied to a call that is over, or that is not its own"
+                + (running.map { ", while it ran \($0.shortened)" } ?? "")
+        }
         settings.log(
             LogEntry(
                 level: .warning, module: module.sourceName,
-                message: "\(module.label) replied to a call that is over, or that is not its own (token \(token)). "
-                    + "A call must be answered once, by the module that was called."))
+                message: "\(module.label) \(what); the reply has no effect. \(LogEntry.staleReplyAdvice)"))
     }
+}
+
+extension LogEntry {
+    fileprivate static let staleReplyAdvice = "A call must be answered once, by the module that was called."
+
+    /// Whether the entry is about a reply to a call that was over, or that belonged to another module.
+    package var isAboutStaleReply: Bool { message.hasSuffix(Self.staleReplyAdvice) }
 }
 
 extension PluginError {

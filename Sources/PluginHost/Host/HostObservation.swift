@@ -35,7 +35,7 @@ extension PluginHost {
     /// The number of generations that were torn down since the start, and the memory that they still occupy.
     public var retiredTotal: RetiredTotal { lifecycle.retiredTotal }
 
-    /// Returns the module that an object belongs to, and the object's type, as in ``LiveObjects``.
+    /// Returns the module that an object belongs to, and the object's type, as in ``HeldObjects``; the module of the program is empty.
     package func origin(of object: Object) -> (module: String, type: String) {
         let type = ObjectTable.contents(of: object.handle).0
         return (type.generation.name, type.name)
@@ -43,14 +43,5 @@ extension PluginHost {
 
     /// The objects of this host's modules, and those of the program, that have holders. Looks at every object of the
     /// process, so it is for tests and diagnosis only.
-    package var liveObjects: [LiveObjects] {
-        struct Key: Hashable { let module, type: String }
-        var counts: [Key: Int] = [:]
-        ObjectTable.forEachLive { type in
-            guard type.generation.core === core, type.isOfValues else { return }
-            counts[Key(module: type.generation.name, type: type.name), default: 0] += 1
-        }
-        return counts.map { LiveObjects(module: $0.module, type: $0.type, count: $1) }
-            .sorted { ($0.module, $0.type) < ($1.module, $1.type) }
-    }
+    package var heldObjects: [HeldObjects] { HeldObjects.all { $0.generation.core === core && $0.isOfValues } }
 }

@@ -38,7 +38,8 @@ extension PluginHost {
     ) throws(PluginError) -> Object {
         let table = core.program.hostTable!
         let made = ProgramObject(type, instance, host: table)
-        let handle = ObjectTable.create(try core.programTypes.type(made.declaration, of: core.program), holding: made)
+        let handle = ObjectTable.create(
+            try core.programTypes.type(made.declaration, of: core.program), holding: made, isHeldByMaker: true)
         guard handle != 0 else {
             throw PluginError(.outOfResources, "This process has sixteen million objects; more are not possible.")
         }

@@ -112,7 +112,8 @@ package final class SerialThread: Sendable {
     /// Runs work on the queue's thread after a time. Returns the number for ``cancel(_:)``.
     @discardableResult
     package func async(after time: Duration, _ work: @escaping @Sendable () -> Void) -> Int {
-        async(at: monotonicNow().addingReportingOverflow(max(0, time.nanoseconds)).partialValue, work)
+        let (due, isTooLate) = monotonicNow().addingReportingOverflow(max(0, time.nanoseconds))
+        return async(at: isTooLate ? .max : due, work)
     }
 
     /// Runs work on the queue's thread at a time of CLOCK_MONOTONIC, in nanoseconds.

@@ -261,7 +261,8 @@ struct ActionCheck: Sendable {
         // A second reply from another thread may arrive a little later. There is no upper bound; wait for one second.
         for _ in 0..<100 where log.staleReplies == 0 { try? await Task.sleep(for: .milliseconds(10)) }
         if log.staleReplies > 0, result.findings.isEmpty {
-            result.fail("A call was answered a second time, later, by another thread. Answer each call once.")
+            result.fail(
+                "A call was answered a second time, later, by another thread.", advice: log.lastStaleReply ?? "")
         }
         result.summary = "\(counted(calls.count, "action")), each with one answer of the declared type"
     }
@@ -278,11 +279,12 @@ struct ActionCheck: Sendable {
         if counts[3] > counts[2], counts[2] > counts[1] {
             result.fail(
                 "\(counts[3] - counts[2]) of its objects stay after each round of calls, although they have no other "
-                    + "holders. Release the object that object_create returns after passing it on.")
+                    + "holders\(module.heldObjects(in: host)). Release the object that object_create returns after "
+                    + "passing it on.")
         } else if counts[3] > 0 {
             result.warn(
-                "It holds \(counts[3]) objects of its own after all calls: its generation cannot be torn down before they "
-                    + "are released. Release them in 'willStop'.")
+                "It holds \(counts[3]) objects of its own after all calls\(module.heldObjects(in: host)). Its generation "
+                    + "cannot be torn down before they are released. Release them in 'willStop'.")
         }
     }
 

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import PluginABI
+internal import PluginFile
 internal import PluginHost
 
 /// What the file of `--config` says for a check, in a form that is passed to the child processes.
@@ -11,6 +12,26 @@ struct CheckedConfiguration: Codable, Sendable {
 
     init(_ modules: [String: Value] = [:], _ rules: [IsolationRule] = []) {
         (self.modules, self.rules) = (modules.mapValues(\.json), rules.map(\.json))
+    }
+
+    /// The names of modules in it.
+    private var names: Set<String> {
+        let ofRules = rules.compactMap { (try? Value(json: $0))?["module"]?.string }
+        return Set(modules.keys).union(ofRules).subtracting(["*"])
+    }
+
+    /// Returns a warning of each name that is nearly, but not quite, that of the checked module; `nil` if there is none,
+    /// or the module has an entry as well. Others are those of modules that are not checked.
+    func misspelling(of module: String) -> CheckResult? {
+        let near = names.filter { nearest(to: $0, in: [module]) != nil }
+        guard !near.isEmpty, !names.contains(module) else { return nil }
+        var result = CheckResult(check: "configuration")
+        for name in near.sorted() {
+            result.warn(
+                "The configuration names the module “\(name.shortened)”, which is not the one that is checked. Did you "
+                    + "mean “\(module.shortened)”?")
+        }
+        return result
     }
 
     /// Returns the configuration for copies of files: rules for the folder of a file are rules for the copies' folder.

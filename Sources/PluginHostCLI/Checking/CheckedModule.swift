@@ -23,9 +23,10 @@ struct CheckedModule: Sendable {
         func add(_ entry: LogEntry) { entries.withLock { $0.append(entry) } }
 
         /// The number of log entries about replies to calls that were over, or that belonged to another module.
-        var staleReplies: Int {
-            entries.withLock { $0.count { $0.message.contains("replied to a call that is over") } }
-        }
+        var staleReplies: Int { entries.withLock { $0.count(where: \.isAboutStaleReply) } }
+
+        /// The last log entry about such a reply.
+        var lastStaleReply: String? { entries.withLock { $0.last(where: \.isAboutStaleReply)?.message } }
 
         /// The log entry about an object of a type that the module does not declare.
         var undeclaredType: String? {
@@ -103,5 +104,11 @@ struct CheckedModule: Sendable {
     /// Returns the number of the module's objects that have holders.
     func objects(in host: PluginHost) -> Int {
         host.generations.filter { $0.name == manifest.name }.reduce(0) { $0 + $1.objects }
+    }
+
+    /// Returns the held objects of the module and their holders, in words: `2 Cursor are held by Bookmarks`.
+    func heldObjects(in host: PluginHost) -> String {
+        let held = host.heldObjects.filter { $0.module == manifest.name }
+        return held.isEmpty ? "" : ": " + held.prefix(5).map(\.description).joined(separator: ", ")
     }
 }

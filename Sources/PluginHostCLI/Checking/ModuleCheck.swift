@@ -60,6 +60,7 @@ struct ModuleCheck: Sendable {
             CheckResult(
                 check: "manifest",
                 summary: isSealed ? "read from its seal, matches its schema" : "matches its schema and the functions"))
+        if let misspelling = configuration.misspelling(of: manifest.name) { add(misspelling) }
         let ofFile = FileChecks.all(inspected, file: path)
         for result in ofFile { add(result) }
         if let lastVersion {

@@ -16,7 +16,15 @@ struct ConfigurationFile: Sendable {
         var isolation: [IsolationRule] = []
         /// The number of bytes; `nil` if the file does not state it.
         var maximumURLLength: Int?
+
+        /// The names of modules for which the file has an entry or a rule.
+        var moduleNames: Set<String> {
+            Set(modules.keys).union(isolation.map(\.module)).union(interceptors.map(\.module)).subtracting(["*"])
+        }
     }
+
+    /// The entries that are not those of a module.
+    static let ownEntries = ["interceptors", "isolation", "maximumURLLength"]
 
     /// The maximum size of the file, in bytes.
     static let sizeLimit = 16 << 20
@@ -40,12 +48,31 @@ struct ConfigurationFile: Sendable {
         }
         if let rules = modules["isolation"]?.list {
             contents.modules["isolation"] = nil
-            contents.isolation = try rules.map { (rule) throws(PluginError) in try IsolationRule(rule) }
+            contents.isolation = try rules.map { (rule) throws(PluginError) in
+                try named { () throws(PluginError) in try IsolationRule(rule) }
+            }
         }
         guard let interceptors = modules["interceptors"]?.list else { return contents }
         contents.modules["interceptors"] = nil
-        contents.interceptors = try interceptors.map { (rule) throws(PluginError) in try InterceptorRule(rule) }
+        contents.interceptors = try interceptors.map { (rule) throws(PluginError) in
+            try named { () throws(PluginError) in try InterceptorRule(rule) }
+        }
         return contents
+    }
+
+    /// Adds the path of the file to an error.
+    private func named<Result>(_ body: () throws(PluginError) -> Result) throws(PluginError) -> Result {
+        do throws(PluginError) { return try body() } catch {
+            throw PluginError(error.code, "The configuration \(path) is not valid. \(error.message)")
+        }
+    }
+
+    /// Returns what to say about a name in the file that no module has.
+    ///
+    /// - Parameter known: The names of the modules that there are.
+    func warning(_ name: String, known: [String]) -> String {
+        "The configuration \(path) names the module “\(name.shortened)”, but there is no such module."
+            + didYouMean(name, known + Self.ownEntries)
     }
 
     /// Reads the file. It may be a pipe, whose size cannot be known in advance.
@@ -96,6 +123,8 @@ final class ConfigurationWatcher: @unchecked Sendable {
     private var taken: FileIdentity?
     /// The identity of the file when it was last checked. The file is read when it has stopped changing.
     private var seen: FileIdentity?
+    /// The names that no module has, and that the log has mentioned.
+    private var unknownNames: Set<String> = []
 
     init(_ file: ConfigurationFile, _ host: PluginHost, log: @escaping @Sendable (LogEntry) -> Void) {
         (self.file, self.host, self.log) = (file, host, log)
@@ -127,8 +156,19 @@ final class ConfigurationWatcher: @unchecked Sendable {
             let contents = try file.read()
             try host.updateInterceptors(contents.interceptors)
             host.updateConfiguration(contents.modules)
+            warn(contents.moduleNames)
         } catch {
             log(LogEntry(level: .error, message: "\(error.line) The previous configuration stays in effect."))
         }
+    }
+
+    /// Warns once of each name that no module has, as long as none has it.
+    private func warn(_ names: Set<String>) {
+        let known = host.modules.compactMap(\.name)
+        let unknown = names.subtracting(known)
+        for name in unknown.subtracting(unknownNames).sorted() {
+            log(LogEntry(level: .warning, message: file.warning(name, known: known)))
+        }
+        unknownNames = unknown
     }
 }

@@ -28,6 +28,20 @@ import Testing
         for result in report["checks"]?.list ?? [] { #expect(result["outcome"] == "pass", "\(result)") }
     }
 
+    @Test func `a configuration that nearly names the module is a warning with a suggestion`() throws {
+        let folder = try TemporaryFolder()
+        let file = try CModule(name: "Bookmarks").build()
+        let misspelt = try folder.file("misspelt.json", #"{"Bookmark": {}, "Elsewhere": {}}"#)
+        let report = try check(file, "--no-calls", "--config", misspelt).report
+        let finding = result("configuration", of: report)
+        #expect(finding?["outcome"] == "warning")
+        #expect(finding?.json.contains("names the module “Bookmark”") == true, "\(report.json)")
+        #expect(finding?.json.contains("Did you mean “Bookmarks”?") == true)
+        #expect(finding?.json.contains("Elsewhere") == false)
+        let right = try folder.file("right.json", #"{"Bookmarks": {}, "Bookmark": {}}"#)
+        #expect(result("configuration", of: try check(file, "--no-calls", "--config", right).report) == nil)
+    }
+
     @Test func `the output has a line for each check, and the seed with which to repeat them`() throws {
         let file = try CModule().build()
         let outcome = try program().run("check", file, "--trust", "--seed", "77")

@@ -27,15 +27,55 @@ import Testing
         let change = host.line { $0.contains("\"configurationChanged\"") }
         #expect(try change.map { try Value(json: $0) }?["modules"] == ["ModuleA"])
         try write("{")
-        let error = try #require(host.errorLine { _ in true }.map { try Value(json: $0) })
+        let error = try #require(host.errorLine { $0.contains("\"error\"") }.map { try Value(json: $0) })
         #expect(error["level"] == "error" && error["module"] == .some(.null))
-        #expect(error["message"]?.string?.contains("c.json is not valid JSON") == true)
+        #expect(
+            error["message"]?.string?.contains("c.json is not valid JSON: a name is missing, at line 1, column 2.")
+                == true, "\(error)")
         #expect(error["time"]?.string?.hasSuffix("Z") == true)
         try write(#"{"ModuleB": {"b": 1}, "ModuleA": {"a": 2}}"#)
         let next = host.line { $0.contains("\"configurationChanged\"") }
         #expect(try next.map { try Value(json: $0) }?["modules"] == ["ModuleB"])
         host.signal(SIGTERM)
         #expect(try host.wait().errors.isEmpty)
+    }
+
+    @Test func `run warns of a name in the configuration that no module has, and suggests one`() throws {
+        try folder.copy(built("libModuleA.so"), as: "A.so")
+        try write(#"{"ModulA": {}, "ModuleA": {}, "Elsewhere": {}, "isolatoin": []}"#)
+        let host = try ProgramProcess([
+            "run", "--plugins", folder.path, "--trust", "--config", folder.path + "/c.json", "--log", "json",
+        ])
+        var messages: [String] = []
+        while messages.count < 3, let line = host.errorLine(where: { $0.contains("names the module") }) {
+            messages.append(try Value(json: line)["message"]?.string ?? "")
+        }
+        host.signal(SIGTERM)
+        #expect(try host.wait().code == 0)
+        let none = "but there is no such module."
+        #expect(
+            messages == [
+                "The configuration \(folder.path)/c.json names the module “Elsewhere”, \(none)",
+                "The configuration \(folder.path)/c.json names the module “ModulA”, \(none) Did you mean “ModuleA”?",
+                "The configuration \(folder.path)/c.json names the module “isolatoin”, \(none) Did you mean “isolation”?",
+            ])
+    }
+
+    @Test func `a mistake in the configuration has the file, and where it is not JSON the line and the column`() throws
+    {
+        for (text, problem) in [
+            ("{\n  \"ModuleA\": {\"é\": 1,}\n}", "is not valid JSON: a name is missing, at line 2, column 22."),
+            ("{\"A\": {},\r\n\"A\": {}}", "has the name “A” twice, at line 2, column 2. Use each name once."),
+            ("{\"A\":\n\n", "is not valid JSON: a value is missing, at line 3, column 1."),
+            ("{\"isolation\": [{\"modul\": \"A\"}]}", "is not valid. In the rule for isolated modules"),
+        ] {
+            try write(text)
+            let file = ConfigurationFile(path: folder.path + "/c.json")
+            let error = #expect(throws: PluginError.self) { try file.read() }
+            #expect(error?.code == .invalidConfiguration)
+            #expect(
+                error?.message.hasPrefix("The configuration \(file.path) \(problem)") == true, "\(error as Any)")
+        }
     }
 
     @Test func `a configuration over the size limit is refused, even if its size is not known`() throws {

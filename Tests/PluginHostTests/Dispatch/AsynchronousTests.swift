@@ -92,7 +92,10 @@ import Testing
     @Test func `A second reply does nothing, and is logged once`() async throws {
         #expect(try await host.call("Later", "twice") == 1)
         #expect(await becomesTrue { test.staleReplies == 1 })
-        #expect(test.log.last?.module == "FixtureModule")
+        let entry = try #require(test.log.last)
+        #expect(entry.module == "FixtureModule")
+        #expect(entry.message.contains("replied to a call of Later/twice a second time"), "\(entry.message)")
+        #expect(!entry.message.contains("token"))
     }
 
     // MARK: Deadlines and cancellation

@@ -124,13 +124,13 @@ import Testing
     }
 
     @Test func `Objects of the program are listed while they have holders`() throws {
-        let before = host.liveObjects.count
+        let before = host.heldObjects.count
         let basket = try basket()
         withExtendedLifetime(basket) {
-            #expect(host.liveObjects.contains { $0.module == "" && $0.type == "Basket" && $0.count == 1 })
+            #expect(host.heldObjects.contains { $0.module == nil && $0.type == "Basket" && $0.count == 1 })
         }
         _ = consume basket
-        #expect(host.liveObjects.count == before)
+        #expect(host.heldObjects.count == before)
     }
 
     // MARK: Conversion

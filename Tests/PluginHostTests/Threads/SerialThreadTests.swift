@@ -67,6 +67,7 @@ import Testing
         let thread = SerialThread("test.delays")
         let notes = Notes()
         let done = DispatchSemaphore(value: 0)
+        let never = thread.async(after: .seconds(Int64.max)) { notes.add(-2) }
         thread.async(after: .milliseconds(60)) { done.signal() }
         thread.async(after: .milliseconds(30)) { notes.add(2) }
         let cancelled = thread.async(after: .milliseconds(20)) { notes.add(-1) }
@@ -74,6 +75,7 @@ import Testing
         thread.cancel(cancelled)
         #expect(done.wait(timeout: .now() + 60) == .success)
         #expect(notes.all == [1, 2])
+        thread.cancel(never)
     }
 
     @Test func `A readable descriptor is reported until it is no longer watched`() {

@@ -22,17 +22,19 @@ enum HostTable {
                         generation.logUndeclaredType(type.text)
                         return 0
                     }
-                    return ObjectTable.create(entry, instance, destroy)
+                    return ObjectTable.create(entry, instance, destroy, isHeldByMaker: true)
                 },
                 callback_create: { host, invoke, data, destroy, flags in
                     guard let invoke else { return 0 }
                     let type = HostTable.caller(host).takeUnretainedValue().callbackType(
                         isAsync: flags & PLUGIN_OBJECT_ASYNC != 0)
                     return ObjectTable.create(
-                        type, holding: CallbackBox(invoke: invoke, data: data, destroy: destroy))
+                        type, holding: CallbackBox(invoke: invoke, data: data, destroy: destroy),
+                        isHeldByMaker: true)
                 },
-                object_retain: { ObjectTable.retain($1) ? 0 : 1 },
-                object_release: { ObjectTable.release($1) ? 0 : 1 }, get_extension: getExtension))
+                object_retain: { ObjectTable.retain($1, for: HostTable.caller($0)) ? 0 : 1 },
+                object_release: { ObjectTable.release($1, for: HostTable.caller($0)) ? 0 : 1 },
+                get_extension: getExtension))
     }
 
     @inline(__always)

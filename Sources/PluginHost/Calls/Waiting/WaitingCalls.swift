@@ -138,10 +138,10 @@ extension Calls {
         }
 
         private func proceed() {
-            guard !running.withLock({ $0.isCancelled }), let thread = ThreadContext.current, let record = thread.next
-            else {
+            guard !running.withLock({ $0.isCancelled }) else {
                 return end(PluginError(.cancelled, "The caller cancelled the call."))
             }
+            guard let thread = ThreadContext.current, let record = thread.next else { return end(.recursionLimit) }
             let receiver = Receiver(Self.forward, Unmanaged.passRetained(self).toOpaque())
             let next = Call(
                 parent: call.parent, timeout: call.timeout, isRemote: call.isRemote, isAdmitted: call.isAdmitted,

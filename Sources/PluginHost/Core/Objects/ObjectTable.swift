@@ -40,6 +40,7 @@ enum ObjectTable {
         /// The object that receives the events that this one does not handle; 0 if there is none. It is not retained
         /// and may no longer exist.
         let parent = Atomic<plugin_object>(0)
+        let holders = ObjectHolders()
     }
 
     private static let chunkSize = 1024
@@ -74,9 +75,11 @@ enum ObjectTable {
     }
 
     /// Creates an object with one holder. Returns 0 if 16 million objects exist.
+    ///
+    /// - Parameter isHeldByMaker: Whether code of the module that the type belongs to is the holder, not the host.
     static func create(
         _ type: ObjectTypeEntry, _ instance: UnsafeMutableRawPointer?,
-        _ destroy: (@convention(c) (UnsafeMutableRawPointer?) -> Void)?
+        _ destroy: (@convention(c) (UnsafeMutableRawPointer?) -> Void)?, isHeldByMaker: Bool = false
     ) -> plugin_object {
         let free: UInt32? = space.withLock { space in
             if space.free.isEmpty, space.chunkCount < chunkMax {
@@ -95,6 +98,8 @@ enum ObjectTable {
         slot.pointee.destroy = destroy
         slot.pointee.isDestroyed.store(false, ordering: .relaxed)
         slot.pointee.parent.store(0, ordering: .relaxed)
+        slot.pointee.holders.removeAll()
+        if isHeldByMaker { slot.pointee.holders.add(Unmanaged.passUnretained(type.generation)) }
         type.generation.objectCount.add(1, ordering: .relaxed)
         let sequence = slot.pointee.state.load(ordering: .relaxed) >> 24
         slot.pointee.state.store(sequence << 24 | 1, ordering: .releasing)
@@ -102,9 +107,12 @@ enum ObjectTable {
     }
 
     /// Creates an object whose instance is a Swift object, which it keeps alive.
-    static func create(_ type: ObjectTypeEntry, holding instance: AnyObject) -> plugin_object {
+    static func create(
+        _ type: ObjectTypeEntry, holding instance: AnyObject, isHeldByMaker: Bool = false
+    ) -> plugin_object {
         let retained = Unmanaged.passRetained(instance)
-        let object = create(type, retained.toOpaque()) { Unmanaged<AnyObject>.fromOpaque($0!).release() }
+        let object = create(
+            type, retained.toOpaque(), { Unmanaged<AnyObject>.fromOpaque($0!).release() }, isHeldByMaker: isHeldByMaker)
         if object == 0 { retained.release() }
         return object
     }
@@ -120,6 +128,20 @@ enum ObjectTable {
             state = seen
         }
         return false
+    }
+
+    /// Adds a holder: code of this generation.
+    static func retain(_ handle: plugin_object, for holder: Unmanaged<Generation>) -> Bool {
+        guard retain(handle) else { return false }
+        slot(of: handle)?.pointee.holders.add(holder)
+        return true
+    }
+
+    /// Removes a holder: code of this generation.
+    static func release(_ handle: plugin_object, for holder: Unmanaged<Generation>) -> Bool {
+        // Before the object may be gone. If it already is, and its slot has another one, nothing must change.
+        if isHeld(handle) { slot(of: handle)?.pointee.holders.remove(holder) }
+        return release(handle)
     }
 
     /// Removes a holder; removing the last one destroys the object. Returns false if the object no longer has one.
@@ -169,9 +191,11 @@ enum ObjectTable {
         }
     }
 
-    /// Calls `body` with the type of each object that has a holder, one after the other.
-    static func forEachLive(_ body: (ObjectTypeEntry) -> Void) {
-        forEachLiveSlot { slot in slot.pointee.type.map(body) }
+    /// Calls `body` with the type of each object that has a holder, and the modules that hold it, one after the other.
+    static func forEachLive(_ body: (ObjectTypeEntry, [Generation]) -> Void) {
+        forEachLiveSlot { slot in
+            if let type = slot.pointee.type { body(type, slot.pointee.holders.all) }
+        }
     }
 
     /// Calls `body` with the slot of each object that has a holder, and retains the object during that time.

@@ -22,6 +22,8 @@ public struct GenerationStatus: Sendable {
     public let calls: [RunningCall]
     /// The number of its objects and callbacks that have a holder.
     public let objects: Int
+    /// What these objects are and who holds them, while it is draining; otherwise empty.
+    public let heldObjects: [HeldObjects]
     /// Whether the generation that replaced it has received its state: from `suspend`, for `resume`.
     public let hasHandedOver: Bool
     /// The memory that is mapped for its image, in bytes. It stays mapped when the generation is retired. 0 for an
@@ -72,6 +74,9 @@ public struct GenerationStatus: Sendable {
         (self.state, self.since) = (state, since)
         calls = state == .retired ? [] : generation.statusOfCalls
         objects = generation.objectCount.load(ordering: .relaxed)
+        // Looks at every object, so only where it matters.
+        let isHeld = state == .draining && objects > 0
+        heldObjects = isHeld ? HeldObjects.all { $0.generation === generation && $0.isOfValues } : []
         hasHandedOver = generation.hasHandedOver.load(ordering: .relaxed)
         let module = generation.module
         mappedBytes = module?.process == nil ? module?.staged.image.mappedSize ?? 0 : 0
@@ -101,8 +106,14 @@ public struct GenerationStatus: Sendable {
             "still runs \(call.action)" + (call.caller.map { " for \($0)" } ?? "")
         }
         if calls.count > 5 { parts.append("\(calls.count - 5) other calls") }
-        if objects > 0 { parts.append("\(objects) \(objects == 1 ? "object is" : "objects are") held") }
-        return parts.isEmpty ? "is not used any more." : parts.joined(separator: ", ") + "."
+        if !heldObjects.isEmpty {
+            parts += heldObjects.prefix(5).map(\.description)
+            if heldObjects.count > 5 { parts.append("objects of \(heldObjects.count - 5) other types are held") }
+        } else if objects > 0 {
+            parts.append("\(objects) \(objects == 1 ? "object is" : "objects are") held")
+        }
+        if parts.isEmpty { return "is not used any more." }
+        return parts.joined(separator: ", ") + "." + (heldObjects.isEmpty ? "" : " " + HeldObjects.advice)
     }
 }
 

@@ -35,6 +35,7 @@ struct CallRecord {
     // The atomic members. Safe: Atomic<T> has the layout of T, and these members are accessed only through it.
     private var state: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.state) }
     private var endpointWord: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.endpoint) }
+    private var lastEndpointWord: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.last_endpoint) }
     private var lock: UnsafeMutablePointer<Atomic<UInt32>> { atomic(\.lock) }
     private var replierWord: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.replier) }
     private var referencesWord: UnsafeMutablePointer<Atomic<UInt32>> { atomic(\.references) }
@@ -104,8 +105,17 @@ struct CallRecord {
         pointer.pointee.instance = nil
         pointer.pointee.stands_for = 0
         object = 0
-        endpointWord.pointee.store(UInt64(UInt(bitPattern: endpoint.toOpaque())), ordering: .releasing)
+        let word = UInt64(UInt(bitPattern: endpoint.toOpaque()))
+        lastEndpointWord.pointee.store(word, ordering: .relaxed)
+        endpointWord.pointee.store(word, ordering: .releasing)
         plugin_host_fence_light()  // Later reads are from a time at which the call is visible.
+    }
+
+    /// Returns the endpoint of a call, which may be over; `nil` if the record has served other calls since.
+    func lastEndpoint(of token: plugin_token) -> Endpoint? {
+        let word = lastEndpointWord.pointee.load(ordering: .relaxed)
+        guard state.pointee.load(ordering: .acquiring) >> 2 == token & Self.sequenceMask else { return nil }
+        return UnsafeRawPointer(bitPattern: UInt(word)).map { Unmanaged.fromOpaque($0).takeUnretainedValue() }
     }
 
     /// Frees the record.

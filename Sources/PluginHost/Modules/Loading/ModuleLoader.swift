@@ -290,6 +290,13 @@ struct ModuleLoader {
             let manifest = try ModuleManifest(parsing: text, abiMinor: minor)
             return (manifest, try manifest.routeEntries(scheme: scheme))
         } catch {
+            // The size of a pointer without the last byte, which the macro takes for the zero at the end of a text.
+            if count == UInt64(MemoryLayout<UnsafeRawPointer>.size - 1) {
+                throw PluginError(
+                    .invalidManifest,
+                    "The manifest of \(file.original) has \(count) bytes; was PLUGIN_STRING_INIT given a pointer? It "
+                        + "takes a literal or an array: write “static const char manifest[] = …”, not “*manifest”.")
+            }
             throw PluginError(error.code, "The manifest of \(file.original) was rejected. \(error.message)")
         }
     }
