@@ -1,6 +1,7 @@
 internal import PluginABI
 internal import PluginFile
 internal import PluginHost
+internal import Synchronization
 
 /// A host in this process.
 struct LocalHost: HostService {
@@ -9,18 +10,31 @@ struct LocalHost: HostService {
     let changes = EventLog()
     let objects = KeptObjects()
 
-    /// Starts a host and logs the problems with its folders.
-    ///
-    /// - Parameter prepare: Called before modules are loaded.
-    init(
-        starting configuration: PluginHost.Configuration,
-        prepare: (PluginHost) throws(PluginError) -> Void = { _ in }
-    ) throws(PluginError) {
+    private let progress = Progress()
+
+    private final class Progress: Sendable {
+        let isStarted = Atomic(false)
+    }
+
+    /// Makes a host that is not started yet. It answers requests already.
+    init(_ configuration: PluginHost.Configuration) {
         PluginHost.installFatalSignalReport()
         (host, trustsEveryone) = (PluginHost(configuration), configuration.trustsEveryone)
-        try prepare(host)
+    }
+
+    /// Starts a host and logs the problems with its folders.
+    init(starting configuration: PluginHost.Configuration) throws(PluginError) {
+        self.init(configuration)
+        try start()
+    }
+
+    /// Starts the host and logs the problems with its folders.
+    func start() throws(PluginError) {
         try host.start()
-        for problem in host.unloggedProblems { configuration.log(LogEntry(level: .warning, message: problem.line)) }
+        progress.isStarted.store(true, ordering: .releasing)
+        for problem in host.unloggedProblems {
+            host.configuration.log(LogEntry(level: .warning, message: problem.line))
+        }
     }
 
     func end() { host.shutdown() }
@@ -39,11 +53,23 @@ struct LocalHost: HostService {
         do {
             return try await found.answer(self, parameters)
         } catch let error as PluginError {
-            throw .host(error)
+            throw .host(explain(error))
         } catch let error as RPCError {
             throw error
         } catch {
             throw .host(PluginError(.actionFailed, "\(error)"))
         }
     }
+
+    /// Adds to an error that something does not exist that its module may not be loaded yet.
+    private func explain(_ error: PluginError) -> PluginError {
+        guard !progress.isStarted.load(ordering: .acquiring), Self.absences.contains(error.code) else { return error }
+        var error = error
+        error.message += " The host is still starting: see 'list'."
+        return error
+    }
+
+    private static let absences: Set<PluginError.Code> = [
+        .unknownTarget, .unknownService, .noRoute, .unknownModule, .moduleUnavailable,
+    ]
 }
