@@ -11,6 +11,12 @@
 const char *plugin_host_module_on_stack(const ucontext_t *context);
 /* The number of the file whose code was interrupted. Async-signal-safe. */
 uint64_t plugin_host_culprit(const ucontext_t *context);
+/* Writes to standard error, for at most a second in all: a pipe that is not read must not keep the process from ending.
+ * Async-signal-safe. */
+void plugin_host_say(const char *text);
+/* Writes the calls of this thread, innermost first, and its step, each on a line of its own that begins with a line
+ * feed. Returns whether there is any. Async-signal-safe. */
+int plugin_host_say_running(void);
 /* The function with which this thread began; 0 if it is unknown. */
 extern __thread uintptr_t plugin_host_thread_origin;
 /* Writes {"KIND":NUMBER} to each journal. Async-signal-safe. */
