@@ -1,7 +1,6 @@
 internal import PluginABI
 internal import PluginFile
 internal import PluginHost
-internal import Synchronization
 
 /// A host in this process.
 struct LocalHost: HostService {
@@ -10,13 +9,9 @@ struct LocalHost: HostService {
     let changes = EventLog()
     let objects = KeptObjects()
 
-    private let progress = Progress()
+    private let hasStarted = StartSignal()
 
-    private final class Progress: Sendable {
-        let isStarted = Atomic(false)
-    }
-
-    /// Makes a host that is not started yet. It answers requests already.
+    /// Makes a host that is not started yet. It answers requests already; those that need modules wait for the start.
     init(_ configuration: PluginHost.Configuration) {
         PluginHost.installFatalSignalReport()
         (host, trustsEveryone) = (PluginHost(configuration), configuration.trustsEveryone)
@@ -30,8 +25,8 @@ struct LocalHost: HostService {
 
     /// Starts the host and logs the problems with its folders.
     func start() throws(PluginError) {
+        defer { hasStarted.give() }
         try host.start()
-        progress.isStarted.store(true, ordering: .releasing)
         for problem in host.unloggedProblems {
             host.configuration.log(LogEntry(level: .warning, message: problem.line))
         }
@@ -51,9 +46,10 @@ struct LocalHost: HostService {
         }
         let parameters = try MethodParameters(parameters, known: found.parameters)
         do {
+            if found.needsModules { try await waitForStart(atMost: parameters.timeout) }
             return try await found.answer(self, parameters)
         } catch let error as PluginError {
-            throw .host(explain(error))
+            throw .host(error)
         } catch let error as RPCError {
             throw error
         } catch {
@@ -61,15 +57,13 @@ struct LocalHost: HostService {
         }
     }
 
-    /// Adds to an error that something does not exist that its module may not be loaded yet.
-    private func explain(_ error: PluginError) -> PluginError {
-        guard !progress.isStarted.load(ordering: .acquiring), Self.absences.contains(error.code) else { return error }
-        var error = error
-        error.message += " The host is still starting: see 'list'."
-        return error
+    /// Waits until the host has started.
+    ///
+    /// - Throws: `deadlineExceeded`.
+    private func waitForStart(atMost timeout: Duration?) async throws {
+        if await hasStarted.wait(atMost: timeout) { return }
+        try Task.checkCancellation()
+        throw PluginError(
+            .deadlineExceeded, "The host is still starting; 'list' shows which modules it is waiting for.")
     }
-
-    private static let absences: Set<PluginError.Code> = [
-        .unknownTarget, .unknownService, .noRoute, .unknownModule, .moduleUnavailable,
-    ]
 }

@@ -17,7 +17,9 @@ import Testing
         try module.build(into: program.plugins, as: "leaver.so")
     }
 
-    @Test(arguments: [("exit(3)", ", with status 3\n"), ("quick_exit(3)", "_exit\n")] + (isSanitized ? [] : [("_exit(3)", ", with status 3\n")]))
+    @Test(
+        arguments: [("exit(3)", ", with status 3\n"), ("quick_exit(3)", "_exit\n")]
+            + (isSanitized ? [] : [("_exit(3)", ", with status 3\n")]))
     func `an action that ends the host is named, with the way to go on, and the exit code is its own`(
         end: String, first: String
     ) throws {

@@ -40,13 +40,17 @@ import Testing
         #expect(eventually { state(of: "Slow", client) == "starting" && state(of: "Other", client) == "starting" })
         #expect(client.ask("stats")?["result"]?.list != nil)
         #expect(client.ask("events")?["result"]?["events"] == [])
-        let refusal = client.ask("call", ["target": "Other", "action": "answer"])?["error"]
-        #expect(refusal?["message"]?.string?.contains("The host is still starting: see 'list'.") == true)
+        let call: Value = ["target": "Other", "action": "answer", "timeout": 0.01]
+        let refusal = client.ask("call", call)?["error"]
+        #expect(refusal?["data"]?["code"] == "deadlineExceeded")
+        #expect(refusal?["message"]?.string?.contains("The host is still starting") == true, "\(refusal ?? .null)")
+        let early = try SocketClient(socket)
+        early.request("call", ["target": "Other", "action": "answer"])
         #expect(!host.output.contains("started"))
         try program.folder.file("gate")
         #expect(notify.message("READY=1") == "READY=1\nSTATUS=2 modules active")
         #expect(host.line { $0.contains("\"listening\"") } != nil)
-        #expect(client.ask("call", ["target": "Other", "action": "answer"])?["result"] == "yes")
+        #expect(early.answer()?["result"] == "yes")
         host.signal(SIGTERM)
         #expect(try host.wait().code == 0)
     }

@@ -21,7 +21,8 @@ struct ModuleStarts: Sendable {
         func status(_ before: ModuleStatus?) -> ModuleStatus {
             var status = before ?? ModuleStatus(.starting, file: path, since: since, nil)
             if status.state != .active { status.state = .starting }
-            status.note = "its constructors or its entry function have been running for \(Int(-since.timeIntervalSinceNow)) s"
+            status.note =
+                "its constructors or its entry function have been running for \(Int(-since.timeIntervalSinceNow)) s"
             return status
         }
     }

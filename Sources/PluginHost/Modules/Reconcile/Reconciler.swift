@@ -262,7 +262,8 @@ struct Reconciler {
         }
         for key in fresh {
             newcomers[key]?.isInitialized = true
-            guard let newcomer = newcomers[key], !failures.contains(where: { $0.candidate.module === newcomer.candidate.module }),
+            guard let newcomer = newcomers[key],
+                !failures.contains(where: { $0.candidate.module === newcomer.candidate.module }),
                 let crash = newcomer.generation.crash(in: "init")
             else { continue }
             failures.append((newcomer.candidate, crash))
