@@ -339,50 +339,126 @@ static _Unwind_Reason_Code find_image(struct _Unwind_Context *context, void *fou
 
 static int reports_exits; /* atomic */
 
-void plugin_host_report_exits(void) { __atomic_store_n(&reports_exits, 1, __ATOMIC_RELEASE); }
+static void say(const char *text) { plugin_host_say(text); }
 
-static void say(const char *text) {
-    if (write(2, text, strlen(text)) < 0) {}
+int plugin_host_say_running(void) {
+    const plugin_host_thread *thread = plugin_host_this_thread;
+    uint32_t depth = thread ? thread->depth : 0;
+    int is_named = 0;
+    for (uint32_t i = depth < PLUGIN_HOST_CHUNK ? depth : PLUGIN_HOST_CHUNK; i > 0; i--) {
+        const char *label = thread->records[i - 1].label;
+        if (!label) continue;
+        say(is_named ? "\n  called by " : "\n  while running ");
+        say(label);
+        is_named = 1;
+    }
+    if (step) {
+        say("\n  while ");
+        say(step);
+    }
+    return is_named || step;
+}
+
+/* Whether the innermost call of this thread is one of an action, not of a hook. */
+static int runs_action(void) {
+    const plugin_host_thread *thread = plugin_host_this_thread;
+    uint32_t depth = thread ? thread->depth : 0;
+    for (uint32_t i = depth < PLUGIN_HOST_CHUNK ? depth : PLUGIN_HOST_CHUNK; i > 0; i--) {
+        const char *label = thread->records[i - 1].label;
+        if (label) return label[0] != '@';
+    }
+    return 0;
+}
+
+enum { unknown_status = -1 };
+
+static void say_status(int status) {
+    if (status == unknown_status) return;
+    char text[4], *digit = text + sizeof text - 1;
+    unsigned rest = (unsigned)status & 0xFF;
+    *digit = 0;
+    do *--digit = (char)('0' + rest % 10);
+    while ((rest /= 10) != 0);
+    say(", with status ");
+    say(digit);
+}
+
+/* Names the module of a file, and how the program goes on without it. */
+static void say_module(uint64_t file) {
+    const struct image *image = __atomic_load_n(&images, __ATOMIC_ACQUIRE);
+    while (image && (image->file != file || image->path)) image = image->next;
+    if (!image) return;
+    say("\n  in the code of ");
+    say(image->label);
+    char name[256]; /* the label begins with the name of the module and a space */
+    size_t length = 0;
+    while (length < sizeof name - 1 && image->label[length] && image->label[length] != ' ') {
+        name[length] = image->label[length];
+        length++;
+    }
+    name[length] = 0;
+    say("\nThe program goes on if the module runs in a process of its own (--isolate ");
+    say(name);
+    say("): then only its running calls fail, and it is started again.");
+}
+
+static void report_exit(uint64_t file, int status) {
+    plugin_host_editor_restore();
+    say("pluginhost: code of a module has ended the program by exit or _exit");
+    say_status(status);
+    plugin_host_say_running();
+    say_module(file);
+    say("\n");
 }
 
 /* A caller that waits for a result from the program must not mistake this exit for success. */
 static _Noreturn void fail_exit(void) {
     enum { software_error = 70 }; /* EX_SOFTWARE of sysexits.h */
-    say("pluginhost: code of a module has ended the program by exit or _exit\n");
-    if (step) {
-        say("  while ");
-        say(step);
-        say("\n");
-    }
-    plugin_host_editor_restore();
     for (;;) syscall(SYS_exit_group, software_error);
 }
 
 /* Runs on the thread that ends the process. */
-static void note_exit(void) {
+static void note_exit(int status) {
     static int is_noted;
-    if (__atomic_load_n(&starts, __ATOMIC_ACQUIRE) == 0 || getpid() != owner) return;
+    int is_starting = __atomic_load_n(&starts, __ATOMIC_ACQUIRE) > 0;
+    int is_reported = __atomic_load_n(&reports_exits, __ATOMIC_ACQUIRE);
+    if ((!is_starting && !is_reported) || getpid() != owner) return;
     if (__atomic_exchange_n(&is_noted, 1, __ATOMIC_ACQ_REL)) return;
     uint64_t file = file_of_thread();
     if (file == PLUGIN_HOST_NOBODY) {
         const struct image *image = NULL;
         _Unwind_Backtrace(find_image, &image);
+        if (!image) image = image_at(plugin_host_thread_origin);
         if (image) file = image->file;
     }
     if (file <= PLUGIN_HOST_THE_PROGRAM) return;
-    plugin_host_mark_journals("exit", file);
-    if (__atomic_load_n(&reports_exits, __ATOMIC_ACQUIRE)) fail_exit();
+    if (is_starting) plugin_host_mark_journals("exit", file);
+    if (is_reported) report_exit(file, status);
+    if (is_reported && is_starting && !runs_action()) fail_exit();
 }
+
+static void note_exit_with_status(int status, void *unused) {
+    (void)unused;
+    note_exit(status);
+}
+
+static void note_quick_exit(void) { note_exit(unknown_status); }
 
 static void watch_exits(void) {
     owner = getpid();
-    atexit(note_exit);
-    at_quick_exit(note_exit);
+    on_exit(note_exit_with_status, NULL);
+    at_quick_exit(note_quick_exit);
+}
+
+static pthread_once_t watches_exits = PTHREAD_ONCE_INIT;
+
+void plugin_host_report_exits(void) {
+    pthread_once(&watches_exits, watch_exits);
+    __atomic_store_n(&reports_exits, 1, __ATOMIC_RELEASE);
 }
 
 int plugin_host_add_journal(int descriptor) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_exits);
+    pthread_once(&watches_exits, watch_exits);
     for (struct journal *journal = __atomic_load_n(&journals, __ATOMIC_ACQUIRE); journal; journal = journal->next) {
         int none = 0;
         if (__atomic_compare_exchange_n(&journal->file, &none, descriptor + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -411,7 +487,7 @@ void plugin_host_remove_journal(int descriptor) {
 #if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
 
 static _Noreturn void end_process(int status) {
-    note_exit();
+    note_exit(status);
     for (;;) syscall(SYS_exit_group, status);
 }
 

@@ -14,6 +14,12 @@ uint64_t plugin_host_culprit(const ucontext_t *context);
 /* Writes the lines of plugin_host_report_places. The stack is unwound, which may fault or never end if the stack is
  * damaged: call it last. */
 void plugin_host_write_places(const ucontext_t *context);
+/* Writes to standard error, for at most a second in all: a pipe that is not read must not keep the process from ending.
+ * Async-signal-safe. */
+void plugin_host_say(const char *text);
+/* Writes the calls of this thread, innermost first, and its step, each on a line of its own that begins with a line
+ * feed. Returns whether there is any. Async-signal-safe. */
+int plugin_host_say_running(void);
 /* The function with which this thread began; 0 if it is unknown. */
 extern __thread uintptr_t plugin_host_thread_origin;
 /* Writes {"KIND":NUMBER} to each journal. Async-signal-safe. */

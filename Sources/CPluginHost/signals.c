@@ -25,7 +25,7 @@ static struct sigaction previous[fatal_count];
  * the process from dying. */
 static int patience = 1000;
 
-static void say(const char *text) {
+void plugin_host_say(const char *text) {
     enum { chunk = 512 }; /* a pipe that is ready for writing accepts at least this much at once */
     struct pollfd errors = {.fd = STDERR_FILENO, .events = POLLOUT};
     const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
@@ -41,6 +41,8 @@ static void say(const char *text) {
         left -= (size_t)written;
     }
 }
+
+static void say(const char *text) { plugin_host_say(text); }
 
 static const char *signal_name(int number) {
     switch (number) {
@@ -58,23 +60,9 @@ static const char *signal_name(int number) {
 static void report(int number, const ucontext_t *context) {
     plugin_host_mark_journals("fatal", plugin_host_culprit(context));
     plugin_host_editor_restore();
-    const plugin_host_thread *thread = plugin_host_this_thread;
     say("pluginhost: fatal signal ");
     say(signal_name(number));
-    int named = 0;
-    uint32_t depth = thread ? thread->depth : 0;
-    for (uint32_t i = depth < PLUGIN_HOST_CHUNK ? depth : PLUGIN_HOST_CHUNK; i > 0; i--) {
-        const char *label = thread->records[i - 1].label;
-        if (!label) continue;
-        say(named ? "\n  called by " : "\n  while running ");
-        say(label);
-        named = 1;
-    }
-    if (plugin_host_step()) {
-        say("\n  while ");
-        say(plugin_host_step());
-        named = 1;
-    }
+    int named = plugin_host_say_running();
     const char *module = plugin_host_module_on_stack(context);
     if (module) {
         say("\n  in the code of ");

@@ -56,6 +56,7 @@ public final class TestBench: Sendable {
         configuration.environment = "test"
         configuration.asyncTimeout = Self.patience
         configuration.hookTimeout = Self.patience
+        configuration.hookPatience = Self.patience
         configuration.handOverTimeout = Self.patience
         configuration.drainTimeout = Self.patience
         configure(&configuration)

@@ -32,6 +32,7 @@ final class TestHost: Sendable {
         configuration.stateFolder = "\(folder.path)/state"
         configuration.asyncTimeout = .seconds(600)
         configuration.hookTimeout = .seconds(600)
+        configuration.hookPatience = .seconds(600)
         configuration.log = { entry in records.entries.withLock { $0.append(entry) } }
         try configure(&configuration, folder)
         if modulesAreIsolated {
@@ -163,7 +164,7 @@ extension HostChange {
     var file: String? {
         switch self {
         case .added(let status), .restarted(let status), .replaced(let status, _), .failed(let status, _),
-            .waiting(let status),
+            .waiting(let status), .starting(let status),
             .superseded(let status):
             (status.file as NSString).lastPathComponent
         case .removed(let generation, _), .crashed(let generation, _), .drainOverdue(let generation),

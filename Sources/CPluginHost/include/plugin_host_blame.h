@@ -39,11 +39,11 @@ void plugin_host_expect_image(const char *path, const char *label, uint64_t file
  * forked from this one writes no lines. */
 int plugin_host_add_journal(int descriptor);
 void plugin_host_remove_journal(int descriptor);
-/* Adds to the number of modules that are being started. While it is 0, exits are ignored. */
+/* Adds to the number of modules that are being started. While it is 0, exits are not written to journals. */
 void plugin_host_count_starts(int change);
 
-/* From now on, an exit by code of a module while a module is being started is reported on standard error, and the exit
- * code is 70. */
+/* From now on, an exit by code of a module is reported on standard error, with the calls of the thread that ends the
+ * process. The exit code remains that of the module, unless it is being started; then it is 70. */
 void plugin_host_report_exits(void);
 
 /* From now on, the report of a fatal signal also writes where the code of modules was to a descriptor: a line

@@ -12,9 +12,11 @@ struct Disk: Sendable {
     /// opened; `nil` if nothing does.
     let scan: SafeScan?
 
+    /// - Parameter whenSilent: Called, on the thread that changes modules, while code of a file takes long to return.
     /// - Throws: `stagingFailed`.
     init(
-        _ configuration: HostConfiguration, _ runner: HookRunner, owner: HostCore, _ workers: Workers
+        _ configuration: HostConfiguration, _ runner: HookRunner, owner: HostCore, _ workers: Workers,
+        whenSilent: @escaping @Sendable () -> Void
     ) throws(PluginError) {
         self.workers = workers
         scan =
@@ -31,6 +33,7 @@ struct Disk: Sendable {
             scheme: configuration.firstScheme, workers: workers,
             guardian: Guardian(
                 runner: runner, owner: ObjectIdentifier(owner), timeout: configuration.hookTimeout,
+                silence: min(Patience.silence, configuration.hookPatience), whenSilent: whenSilent,
                 log: configuration.log))
         if configuration.retriesQuarantined { journal.release() }
     }

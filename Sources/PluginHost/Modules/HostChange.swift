@@ -16,6 +16,9 @@ public enum HostChange: Sendable, CustomStringConvertible {
     /// A file could not be loaded, or its module could not be started, for the reason in the status. It is tried again
     /// when the file changes. `goingOn` names the module version that continues to serve instead.
     case failed(ModuleStatus, goingOn: String? = nil)
+    /// A hook of a module that is being started has not returned within ``HostConfiguration/hookPatience``, or the module
+    /// requires such a module. The other modules start without it; it is served when the hook returns.
+    case starting(ModuleStatus)
     /// A module waits because of an unmet requirement, which the status names.
     case waiting(ModuleStatus)
     /// Another file of the same module serves instead of this one.
@@ -47,6 +50,7 @@ public enum HostChange: Sendable, CustomStringConvertible {
         case .failed(let module, let other):
             "\(module.state) \(module.title): \(module.error?.message ?? "")"
                 + (other.map { " \($0) continues to serve." } ?? "")
+        case .starting(let module): "starting \(module.title): \(module.error?.message ?? "")"
         case .waiting(let module): "waiting \(module.title): \(module.error?.message ?? "")"
         case .superseded(let module): "superseded \(module.title) of \(module.file): \(module.note ?? "")"
         case .drainOverdue(let generation): "still draining \(generation.title): \(generation.holds)"

@@ -41,6 +41,9 @@ public struct ModuleStatus: Sendable {
         case active
         /// The module was loaded; the host has not yet decided whether it serves.
         case loaded
+        /// The module is being started, or requires one that is: it can be called when the code that runs for the start
+        /// has returned.
+        case starting
         /// Another file of the same module serves.
         case superseded
         /// The file is being written, the module has an unmet requirement, or it lacks a permission.

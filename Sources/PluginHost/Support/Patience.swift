@@ -3,7 +3,7 @@ import PluginABI
 
 /// A wait for code of a module, with a timeout and with log lines while it lasts.
 struct Patience: Sendable {
-    /// The time before the first log line. Each further line follows when the time has doubled.
+    /// The usual time before the first log line. Each further line follows when the time has doubled.
     static let silence = Duration.seconds(2)
 
     /// The code that is waited for: `activate of ModuleA 1.0.0 (plugins/a.so)`.
@@ -14,13 +14,15 @@ struct Patience: Sendable {
     let timeout: Duration?
     /// A sentence for the log about what the wait means for others.
     var consequence = ""
+    /// The time before the first log line.
+    var silence = Self.silence
     let log: @Sendable (LogEntry) -> Void
 
     /// Waits until the semaphore is signalled. Returns false if the timeout has passed.
     func wait(for semaphore: DispatchSemaphore) -> Bool {
         let start = DispatchTime.now()
         let deadline = timeout.map { start + $0.dispatchInterval } ?? .distantFuture
-        var silence = Self.silence
+        var silence = silence
         while true {
             let next = min(deadline, start + silence.dispatchInterval)
             if semaphore.wait(timeout: next) == .success { return true }

@@ -81,13 +81,7 @@ extension OptionSpecification {
 extension ParsedArguments {
     /// The seconds of `--timeout`.
     var timeout: Duration? {
-        get throws(PluginError) {
-            guard let text = value(of: .timeout) else { return nil }
-            guard let seconds = Double(text), let timeout = Duration(timeout: seconds) else {
-                throw .usage("The value '\(text.shortened)' of '--timeout' is not a positive number of seconds.")
-            }
-            return timeout
-        }
+        get throws(PluginError) { try duration(of: .timeout) }
     }
 
     /// The bytes of `--url-length`.

@@ -52,6 +52,8 @@ struct CheckedModule: Sendable {
         configuration.stateFolder = folder + "/state"
         configuration.log = { log.add($0) }
         try check.configuration.apply(to: &configuration, isolates: check.isolates)
+        // The check needs the module, however long its hooks take.
+        configuration.hookPatience = configuration.hookTimeout
         if check.isolates {
             configuration.isolation.modules = .all
             configuration.isolation.restartPauses = []

@@ -29,6 +29,8 @@ struct Invocation: Sendable {
         var configuration = try arguments.configuration(
             environment: variables, log: try arguments.log(to: console, from: .warning))
         configuration.watches = false
+        // The command needs the modules now.
+        configuration.hookPatience = configuration.hookTimeout
         return try LocalHost(starting: configuration)
     }
 

@@ -20,6 +20,11 @@ enum Run: Command {
         name: OptionSpecification.timeout.name, value: "seconds",
         help: "The deadline of asynchronous calls that have none of their own.")
 
+    static let stopPatience = OptionSpecification(
+        name: "--stop-patience", value: "seconds",
+        help: "How long after a signal the orderly end may begin; then the program ends at once. (default: "
+            + "\(StopRequest.patience))")
+
     static let trace = OptionSpecification(
         name: "--trace", value: "file", help: "At the end, write how time was spent, as a Chrome trace.")
 
@@ -40,7 +45,8 @@ enum Run: Command {
             + "other commands at a prompt. SIGHUP ends it if it has a controlling terminal; otherwise it then looks at "
             + "the folders and the configuration again. It reports its state to systemd (Type=notify, WatchdogSec=).",
         options: OptionSpecification.hosting
-            + [.debugWorker, socket, maxCalls, timeout, trace, profile, navigate, .jsonLog, .json])
+            + [.debugWorker, socket, maxCalls, timeout] + Deadline.all.map(\.option)
+            + [stopPatience, trace, profile, navigate, .jsonLog, .json])
 
     static func run(_ invocation: Invocation) async throws(PluginError) {
         let (arguments, console) = (invocation.arguments, invocation.console)
@@ -51,16 +57,22 @@ enum Run: Command {
         if let traceFile { try write("", to: traceFile) }
         var limits = ControlServer.Limits()
         if let calls = try arguments.wholeNumber(of: maxCalls, "calls", in: 1...4096) { limits.calls.shared = calls }
-        let stop = try StopRequest()
+        let stop = try StopRequest(patience: arguments.duration(of: stopPatience))
         beginBuffering(invocation)
+        let service = LocalHost(configuration)
+        let host = service.host
+        defer { host.shutdown() }
         var navigation: NavigationPrompt?
-        let service = try LocalHost(starting: configuration) { (host) throws(PluginError) in
-            guard invocation.has(navigate) else { return }
+        if invocation.has(navigate) {
             navigation = try NavigationPrompt(
                 host, console: console, variables: invocation.variables, asJSON: invocation.isJSON)
         }
-        let host = service.host
-        defer { host.shutdown() }
+        // The socket answers while modules start, so that a start that takes long can be looked at.
+        let server = try startServer(service, limits, invocation, log)
+        do throws(PluginError) { try service.start() } catch {
+            server?.stop()
+            throw error
+        }
         let watcher = arguments.value(of: .config).map { path in
             ConfigurationWatcher(ConfigurationFile(path: path), host, log: log)
         }
@@ -80,8 +92,6 @@ enum Run: Command {
         let changes = host.changes
         announcer.started(host.modules)
         announcer.watching(configuration.folders)
-
-        let server = try startServer(service, limits, invocation, log)
         if let server { announcer.listening(server.path) }
         takeBackSignals(log)
         let manager = ServiceManager(invocation.variables, log: log)

@@ -9,14 +9,17 @@ internal import PluginHost
 /// A second signal ends the program immediately, even if something hangs. A separate thread does the same if the
 /// orderly end has not begun within ``patience`` of the first signal.
 struct StopRequest: Sendable {
-    /// The number of seconds after a signal within which the orderly end must have begun.
+    /// The usual number of seconds after a signal within which the orderly end must have begun.
     static let patience: UInt32 = 5
 
     /// Installs the signal handlers. Until then, signals end the program as usual.
     ///
+    /// - Parameter patience: How long after the first signal the orderly end may begin, in whole seconds, rounded up.
+    ///   Default: ``patience``.
     /// - Throws: `outOfResources` if no thread can be created.
-    init() throws(PluginError) {
-        let code = plugin_host_stop_install(Self.patience)
+    init(patience: Duration? = nil) throws(PluginError) {
+        let seconds = patience.map { UInt32(($0 / .seconds(1)).rounded(.up)) } ?? Self.patience
+        let code = plugin_host_stop_install(seconds)
         guard code == 0 else {
             throw PluginError(
                 .outOfResources,

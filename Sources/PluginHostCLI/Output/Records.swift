@@ -124,6 +124,7 @@ extension HostChange {
             ["event": "removed", "generation": generation.record, "reason": .string(reason)]
         case .failed(let module, let other):
             ["event": "failed", "module": module.record, "goingOn": .text(other)]
+        case .starting(let module): ["event": "starting", "module": module.record]
         case .waiting(let module): ["event": "waiting", "module": module.record]
         case .superseded(let module): ["event": "superseded", "module": module.record]
         case .drainOverdue(let generation): ["event": "drainOverdue", "generation": generation.record]

@@ -5,8 +5,8 @@ internal import PluginHost
 internal import Synchronization
 
 /// The file of `--config`: a JSON object with the configuration of each module by its name, the list `interceptors`
-/// with the active interceptors, and two entries that are read only at the start: the number `maximumURLLength`, and
-/// the list `isolation` with the rules for isolated modules.
+/// with the active interceptors, and entries that are read only at the start: the number `maximumURLLength`, the list
+/// `isolation` with the rules for isolated modules, and the deadlines (``Deadline``), in seconds.
 struct ConfigurationFile: Sendable {
     let path: String
 
@@ -16,6 +16,7 @@ struct ConfigurationFile: Sendable {
         var isolation: [IsolationRule] = []
         /// The number of bytes; `nil` if the file does not state it.
         var maximumURLLength: Int?
+        var deadlines: [(Deadline, Duration)] = []
 
         /// The names of modules for which the file has an entry or a rule.
         var moduleNames: Set<String> {
@@ -24,7 +25,8 @@ struct ConfigurationFile: Sendable {
     }
 
     /// The entries that are not those of a module.
-    static let ownEntries = ["interceptors", "isolation", "maximumURLLength"]
+    static let ownEntries =
+        ["interceptors", "isolation", "maximumURLLength"] + (Deadline.all + [Deadline.asyncTimeout]).map(\.name)
 
     /// The maximum size of the file, in bytes.
     static let sizeLimit = 16 << 20
@@ -42,6 +44,7 @@ struct ConfigurationFile: Sendable {
         }
         // A module may be named like one of these: the configuration of a module is a map.
         var contents = Contents(modules: modules)
+        contents.deadlines = try Deadline.take(from: &contents.modules, of: path)
         if let length = modules["maximumURLLength"]?.int {
             contents.modules["maximumURLLength"] = nil
             contents.maximumURLLength = length

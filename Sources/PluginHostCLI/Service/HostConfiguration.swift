@@ -24,8 +24,10 @@ extension ParsedArguments {
             configuration.interceptors = contents.interceptors
             configuration.isolation.rules = contents.isolation
             if let length = contents.maximumURLLength { configuration.maximumURLLength = length }
+            for (deadline, duration) in contents.deadlines { deadline.apply(duration, to: &configuration) }
         }
         if let length = try urlLength { configuration.maximumURLLength = length }
+        try setDeadlines(of: &configuration)
         if let timeout = try timeout { configuration.asyncTimeout = timeout }
         return configuration
     }

@@ -11,6 +11,8 @@ struct HostMethod: Sendable {
     let runsModules: Bool
     /// Whether the method waits for a change, or for code of modules.
     var waits: Bool { runsModules || name == "events" }
+    /// Whether the method calls or looks up what modules offer, so that it waits until the host has started.
+    var needsModules: Bool { ["call", "open", "post", "resolve", "types", "actions"].contains(name) }
     let answer: @Sendable (LocalHost, MethodParameters) async throws -> Value
 
     static let named = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })

@@ -9,18 +9,27 @@ struct LocalHost: HostService {
     let changes = EventLog()
     let objects = KeptObjects()
 
-    /// Starts a host and logs the problems with its folders.
-    ///
-    /// - Parameter prepare: Called before modules are loaded.
-    init(
-        starting configuration: PluginHost.Configuration,
-        prepare: (PluginHost) throws(PluginError) -> Void = { _ in }
-    ) throws(PluginError) {
+    private let hasStarted = StartSignal()
+
+    /// Makes a host that is not started yet. It answers requests already; those that need modules wait for the start.
+    init(_ configuration: PluginHost.Configuration) {
         PluginHost.installFatalSignalReport()
         (host, trustsEveryone) = (PluginHost(configuration), configuration.trustsEveryone)
-        try prepare(host)
+    }
+
+    /// Starts a host and logs the problems with its folders.
+    init(starting configuration: PluginHost.Configuration) throws(PluginError) {
+        self.init(configuration)
+        try start()
+    }
+
+    /// Starts the host and logs the problems with its folders.
+    func start() throws(PluginError) {
+        defer { hasStarted.give() }
         try host.start()
-        for problem in host.unloggedProblems { configuration.log(LogEntry(level: .warning, message: problem.line)) }
+        for problem in host.unloggedProblems {
+            host.configuration.log(LogEntry(level: .warning, message: problem.line))
+        }
     }
 
     func end() { host.shutdown() }
@@ -37,6 +46,7 @@ struct LocalHost: HostService {
         }
         let parameters = try MethodParameters(parameters, known: found.parameters)
         do {
+            if found.needsModules { try await waitForStart(atMost: parameters.timeout) }
             return try await found.answer(self, parameters)
         } catch let error as PluginError {
             throw .host(error)
@@ -45,5 +55,15 @@ struct LocalHost: HostService {
         } catch {
             throw .host(PluginError(.actionFailed, "\(error)"))
         }
+    }
+
+    /// Waits until the host has started.
+    ///
+    /// - Throws: `deadlineExceeded`.
+    private func waitForStart(atMost timeout: Duration?) async throws {
+        if await hasStarted.wait(atMost: timeout) { return }
+        try Task.checkCancellation()
+        throw PluginError(
+            .deadlineExceeded, "The host is still starting; 'list' shows which modules it is waiting for.")
     }
 }

@@ -26,8 +26,10 @@ final class ServiceManager: Sendable {
 
     /// Reports that the host serves.
     func ready(_ host: PluginHost) {
-        let active = host.modules.count { $0.state == .active }
-        send("READY=1\nSTATUS=\(counted(active, "module")) active")
+        let modules = host.modules
+        let (active, starting) = (modules.count { $0.state == .active }, modules.count { $0.state == .starting })
+        let others = starting == 0 ? "" : ", \(starting) starting"
+        send("READY=1\nSTATUS=\(counted(active, "module")) active\(others)")
     }
 
     /// Reports that the host looks at its folders and its configuration again. ``ready(_:)`` ends that.

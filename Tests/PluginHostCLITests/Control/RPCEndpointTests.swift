@@ -85,16 +85,16 @@ import Testing
         folder = try TemporaryFolder()
         var configuration = PluginHost.Configuration(folders: [])
         configuration.stateFolder = folder.path
-        service = try LocalHost(starting: configuration) { (host) throws(PluginError) in
-            try host.register(
-                Manifest("A", version: "1.0.0") {
-                    Target("A") {
-                        Action("b", .required("x", Int.self)) { x in x }.remote()
-                        Action("secret") { "hidden" }
-                    }
-                    Service("S", version: "1.2.0", target: "A")
-                })
-        }
+        service = LocalHost(configuration)
+        try service.host.register(
+            Manifest("A", version: "1.0.0") {
+                Target("A") {
+                    Action("b", .required("x", Int.self)) { x in x }.remote()
+                    Action("secret") { "hidden" }
+                }
+                Service("S", version: "1.2.0", target: "A")
+            })
+        try service.start()
     }
 
     private func error(_ method: String, _ parameters: Value?) async -> RPCError? {

@@ -26,7 +26,9 @@ import Testing
         let program = try HostProgram()
         try copy(module, to: program)
         let socket = program.folder.path + "/s"
-        return (program, try program.start("run", "--socket", socket), socket)
+        let host = try program.start("run", "--socket", socket)
+        _ = host.line { $0.contains("Listening on") }
+        return (program, host, socket)
     }
 
     /// A full pipe whose reader does not read.
@@ -273,7 +275,7 @@ import Testing
             #expect(error?["data"]?["code"] == "overloaded")
             #expect(error?["message"]?.string?.hasPrefix("2 calls are already running") == true, "\(error?.json ?? "")")
         }
-        #expect(client.ask("list")?["result"]?.list?.count == 1)
+        #expect(eventually { client.ask("list")?["result"]?.list?.count == 1 })
         for count in ["0", "-1", "4097", "many", "", String(repeating: "9", count: 100_000)] {
             let outcome = try program.run("run", "--max-calls", count)
             #expect(outcome.code == 64 && outcome.errors.contains("'--max-calls'"), "\(outcome)")

@@ -152,6 +152,7 @@ import Testing
         switch verdict {
         case .undecided: "undecided"
         case .serves: "serves"
+        case .starts: "starts"
         case .superseded: "superseded"
         case .waits: "waits"
         case .refused: "refused"

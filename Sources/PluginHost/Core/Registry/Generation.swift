@@ -57,6 +57,8 @@ final class Generation: @unchecked Sendable {
     let isRevoked = Atomic(false)
     /// Whether the generation that replaced it has received its state.
     let hasHandedOver = Atomic(false)
+    /// The code that its start has called last, and when, in `CLOCK_MONOTONIC` nanoseconds.
+    let startingCode = Mutex<(name: String, begin: Int64)?>(nil)
     /// Whether it is being set up and initialised. During that time it sees the proposed table, and is in no other.
     let isStarting = Atomic(false)
     /// The number of the last sticky event that counts as posted before the module's start, and is delivered after it.

@@ -133,8 +133,12 @@ struct Drain {
             announcements.announce("module.removed", timeout: timeout) { calls.postRemoved(generation) }
         }
         context.registry.publish([], isStopped: true)
+        context.endStarts()
         for draining in context.drains.draining { tearDown(draining.generation, before: deadline) }
     }
+
+    /// Tears down a generation that was set up, but has never served.
+    func tearDownAtEnd(_ generation: Generation) { tearDown(generation) }
 
     private func tearDown(_ generation: Generation, before deadline: DispatchTime) {
         while generation.isRunningCalls, DispatchTime.now() < deadline { usleep(1000) }

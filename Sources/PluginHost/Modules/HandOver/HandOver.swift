@@ -7,7 +7,7 @@ import PluginFile
 ///
 /// The steps are those of a code change in Erlang: suspend the old generation, hand its state over, resume in the new
 /// generation. Unlike in Erlang, a failure of any step leaves the old generation as it was.
-struct HandOver {
+struct HandOver: Sendable {
     let old: Generation
     private let barrier: CallBarrier
     private let hooks: Hooks

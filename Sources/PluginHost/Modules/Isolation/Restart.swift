@@ -151,7 +151,7 @@ extension ChangeContext {
         serving.modules[name]?.isRestarting = true
         defer { serving.modules[name]?.isRestarting = false }
         FileScan(context: self).reload(present.path)
-        reconcile()
+        patiently { reconcile() }
         guard let next = serving.modules[name], next.generation !== present.generation else {
             throw folders.records[present.path]?.error
                 ?? PluginError(.moduleUnavailable, "\(name) was not started again.")
@@ -161,7 +161,7 @@ extension ChangeContext {
     /// Starts a module that has failed.
     private func start(_ record: FileRecord) throws(PluginError) {
         FileScan(context: self).reload(record.path)
-        reconcile()
+        patiently { reconcile() }
         if let error = folders.records[record.path]?.error { throw error }
     }
 }

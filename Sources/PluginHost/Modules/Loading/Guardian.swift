@@ -6,6 +6,10 @@ struct Guardian: Sendable {
     /// The object that waits for the code, as ``HookRunner/isCurrent(_:)`` identifies it.
     let owner: ObjectIdentifier
     let timeout: Duration
+    /// The time before the log says that the code is still running.
+    let silence: Duration
+    /// Called when the log says so, on the waiting thread.
+    let whenSilent: @Sendable () -> Void
     let log: @Sendable (LogEntry) -> Void
 
     /// Runs `body` and returns its result, or `nil` if it does not return within the timeout.
@@ -19,6 +23,11 @@ struct Guardian: Sendable {
     ) throws(PluginError) -> Result? {
         try runner.run(
             for: owner,
-            Patience(subject: subject, module: nil, timeout: timeout, consequence: consequence, log: log), body)
+            Patience(
+                subject: subject, module: nil, timeout: timeout, consequence: consequence, silence: silence
+            ) { entry in
+                log(entry)
+                whenSilent()
+            }, body)
     }
 }

@@ -8,7 +8,9 @@ import Synchronization
 /// thread-local values, C++ exceptions, `fork`, `_exit`. An opening that takes too long is therefore left to its
 /// thread, and no other library is opened until it has returned.
 final class LibraryOpening: Sendable {
-    static let consequence = " Until it returns, no other library can be opened, and the process cannot end with exit."
+    static let consequence =
+        " Until it returns, no other library can be opened, and the process cannot end with exit. "
+        + "An isolated module ('--isolate') would keep nobody waiting."
 
     private static let overdue = Mutex<[ObjectIdentifier: LibraryOpening]>([:])
     private static let whenFree = Mutex<[@Sendable () -> Void]>([])

@@ -12,6 +12,8 @@ extension Plan {
             var isAdmitted = false
             /// The reasons why other candidates cannot serve, by path.
             var refusals: [PathKey: PluginError] = [:]
+            /// The paths of those among them that wait for a hook.
+            var starting: Set<PathKey> = []
 
             var chosen: Candidate { ranked[chosenIndex] }
             var hasMore: Bool { chosenIndex + 1 < ranked.count }
@@ -24,14 +26,20 @@ extension Plan {
         private let services: [ModuleManifest.Service]
         /// The generations that serve now.
         private let served: [Generation]
+        /// The modules with a hook that has not returned yet.
+        private let starting: [ObjectIdentifier: PluginError]
         private(set) var groups: [Group] = []
         /// The candidates that can serve, in the order of their start.
         private(set) var serving: [Candidate] = []
         /// The reason why the last of ``program`` cannot serve.
         private(set) var refusal: PluginError?
 
-        init(program: [Candidate], served: [Generation], routes: Routes, services: [ModuleManifest.Service]) {
+        init(
+            program: [Candidate], served: [Generation], routes: Routes, services: [ModuleManifest.Service],
+            starting: [ObjectIdentifier: PluginError]
+        ) {
             (self.program, self.served, self.routes, self.services) = (program, served, routes, services)
+            self.starting = starting
         }
 
         mutating func add(_ ranked: [Candidate]) { groups.append(Group(ranked: ranked)) }
@@ -82,6 +90,7 @@ extension Plan {
                 do throws(PluginError) {
                     if let other = owners[chosen.manifest.name] { throw .nameTaken(chosen, by: other) }
                     if chosen.served == nil {
+                        if let error = starting[ObjectIdentifier(chosen.module)] { throw error }
                         if let error = chosen.module.missingPermission { throw error }
                         try claims.take(chosen.module, chosen.path)
                     }
@@ -94,10 +103,13 @@ extension Plan {
             serving = registered + order.starting.map { groups[$0].chosen }
             for index in order.starting { groups[index].isAdmitted = true }
             let unmet = UnmetRequirements(
-                chosen: groups.map(\.chosen.manifest), starting: Set(order.starting), present: present)
+                chosen: groups.map(\.chosen.manifest), starting: Set(order.starting), present: present,
+                hooked: Set(groups.indices.filter { starting[ObjectIdentifier(groups[$0].chosen.module)] != nil }))
             for index in order.blocked {
                 groups[index].isAdmitted = false
-                groups[index].refusals[groups[index].chosen.path] = conflicts[index] ?? unmet.reason(of: index)
+                let path = groups[index].chosen.path
+                groups[index].refusals[path] = conflicts[index] ?? unmet.reason(of: index)
+                if unmet.waitsForHook(index) { groups[index].starting.insert(PathKey(path)) }
             }
             return order.blocked
         }

@@ -10,7 +10,7 @@ import PluginFile
 /// that the program registers replaces no other module, cannot be replaced, and does not wait.
 struct Plan {
     /// A module that may serve under its name.
-    struct Candidate {
+    struct Candidate: Sendable {
         let module: LoadedModule
         /// The path of the file that contains the module; if there is none, of the file that it was loaded from.
         let path: String
@@ -40,9 +40,10 @@ struct Plan {
     ///   - routes: The current routes, including those that were added, and without those that were removed, at run
     ///     time.
     ///   - services: The services that the program has bound to targets.
+    ///   - starting: The modules with a hook that has not returned yet, with the reason why they cannot be served.
     init(
         _ records: [FileRecord], _ present: Serving, _ change: ProgramChange?, _ routes: Routes,
-        _ services: [ModuleManifest.Service] = []
+        _ services: [ModuleManifest.Service] = [], starting: [ObjectIdentifier: PluginError] = [:]
     ) {
         // A module whose process has ended is replaced, if only by another generation of the same file; but not before
         // the time of its restart.
@@ -62,7 +63,7 @@ struct Plan {
         names.formUnion(served.keys)
         var options = Options(
             program: Self.registered(present.program, change), served: present.all.map(\.generation), routes: routes,
-            services: services)
+            services: services, starting: starting)
         for name in names.sorted() {
             let ranked = Self.rank(files[name] ?? [], served[name], paths)
             if !ranked.isEmpty { options.add(ranked) }
@@ -154,7 +155,11 @@ struct Plan {
                     if candidate.module === chosen?.module {
                         .serves
                     } else if let error = group.refusals[candidate.path] {
-                        error.code == .conflict ? .refused(error) : .waits(error)
+                        if error.code == .conflict {
+                            .refused(error)
+                        } else {
+                            group.starting.contains(PathKey(candidate.path)) ? .starts(error) : .waits(error)
+                        }
                     } else if let chosen {
                         Self.verdict(on: candidate, behind: chosen)
                     } else {

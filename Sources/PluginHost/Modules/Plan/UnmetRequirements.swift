@@ -5,6 +5,7 @@ import PluginFile
 struct UnmetRequirements {
     private let manifests: [ModuleManifest]
     private let starting: Set<Int>
+    private let hooked: Set<Int>
     private var present: Provisions
     private var all = Provisions()
 
@@ -12,8 +13,9 @@ struct UnmetRequirements {
     ///   - chosen: The manifests of all chosen modules.
     ///   - starting: The indices of those that can start.
     ///   - present: What other modules provide.
-    init(chosen: [ModuleManifest], starting: Set<Int>, present: Provisions) {
-        (manifests, self.starting, self.present) = (chosen, starting, present)
+    ///   - hooked: The indices of those with a hook that has not returned yet.
+    init(chosen: [ModuleManifest], starting: Set<Int>, present: Provisions, hooked: Set<Int> = []) {
+        (manifests, self.starting, self.present, self.hooked) = (chosen, starting, present, hooked)
         for (index, manifest) in chosen.enumerated() {
             all.add(manifest)
             if starting.contains(index) { self.present.add(manifest) }
@@ -53,7 +55,32 @@ struct UnmetRequirements {
                 "\(name) waits: it requires \(requirement), but there is only \(others), which itself waits.")
         }
         return PluginError(
-            .requirementWaits, "\(name) waits: it requires \(requirement), which itself waits.")
+            .requirementWaits,
+            "\(name) waits: it requires \(requirement), which \(waitsForHook(index) ? "is starting" : "itself waits").")
+    }
+
+    /// Returns whether a module waits only for hooks that have not returned yet: its own, or those of modules that it
+    /// requires.
+    func waitsForHook(_ index: Int) -> Bool {
+        var known: [Int: Bool] = [:]
+        return waitsForHook(index, &known)
+    }
+
+    private func waitsForHook(_ index: Int, _ known: inout [Int: Bool]) -> Bool {
+        if hooked.contains(index) { return true }
+        if hooked.isEmpty { return false }
+        if let answer = known[index] { return answer }
+        known[index] = false  // In a circle.
+        let unmet = manifests[index].requirements.filter { !$0.isOptional && !present.satisfies($0) }
+        let answer =
+            !unmet.isEmpty
+            && unmet.allSatisfy { requirement in
+                manifests.indices.contains { other in
+                    !starting.contains(other) && manifests[other].provides(requirement) && waitsForHook(other, &known)
+                }
+            }
+        known[index] = answer
+        return answer
     }
 
     /// Returns the names of the modules in a circle of requirements that contains a module, beginning and ending with

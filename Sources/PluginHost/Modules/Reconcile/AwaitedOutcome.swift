@@ -26,6 +26,13 @@ final class AwaitedOutcome: Sendable {
         outcome.arrived.signal()
     }
 
+    /// Blocks this thread until the call has ended, or the time has passed. Returns whether it has ended.
+    func hasArrived(within time: Duration) -> Bool {
+        guard arrived.wait(timeout: .now() + time.dispatchInterval) == .success else { return false }
+        arrived.signal()
+        return true
+    }
+
     /// Blocks this thread until the call has ended, and returns its result.
     ///
     /// - Parameter patience: Logs what the thread waits for. It must not have a timeout.

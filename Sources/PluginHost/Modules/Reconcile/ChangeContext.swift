@@ -13,6 +13,8 @@ final class ChangeContext: @unchecked Sendable {
     /// The queue on which changes run, one at a time.
     let queue = SerialThread("host.changes")
     let runner = HookRunner()
+    /// The threads that wait for hooks in place of a change.
+    private let waiters = HookRunner()
     let announcements: Announcements
     let memoryWatch: MemoryWatch
     /// The generations that are about to serve, while they are published. May be accessed from any thread.
@@ -28,6 +30,9 @@ final class ChangeContext: @unchecked Sendable {
     var folders = FolderContents()
     var serving = Serving()
     var drains = Drains()
+    var starts = ModuleStarts()
+    /// Whether a change waits for hooks until they have returned or have exceeded their timeout.
+    private(set) var isPatient = false
     /// The problems of the host itself.
     var ownProblems = OwnProblems()
 
@@ -48,7 +53,9 @@ final class ChangeContext: @unchecked Sendable {
     var calls: Calls { Calls(core) }
     var registry: Registry { core.registry }
     var hooks: Hooks {
-        Hooks(calls: calls, runner: runner, configuration: configuration, journal: disk?.journal)
+        Hooks(
+            calls: calls, runner: runner, waiters: waiters, configuration: configuration, journal: disk?.journal,
+            isPatient: isPatient)
     }
 
     // MARK: Publishing
@@ -64,7 +71,8 @@ final class ChangeContext: @unchecked Sendable {
 
     /// Publishes the current state to other threads.
     func publish() {
-        let next = ModulesSnapshot(folders: folders, serving: serving, drains: drains, ownProblems: ownProblems)
+        let next = ModulesSnapshot(
+            folders: folders, serving: serving, drains: drains, starts: starts, ownProblems: ownProblems)
         snapshot.withLock { $0 = next }
     }
 
@@ -94,13 +102,22 @@ final class ChangeContext: @unchecked Sendable {
         return reconciler.reconcile()
     }
 
+    /// Makes a change that waits for hooks until they have returned or have exceeded their timeout, since its outcome is
+    /// needed.
+    func patiently(_ change: () -> Void) {
+        isPatient = true
+        change()
+        isPatient = false
+    }
+
     /// Returns a plan of which modules should serve, and why others should not.
     ///
     /// - Parameter records: Hypothetical records of files. Default: the current records.
     func plan(_ change: ProgramChange? = nil, with records: [PathKey: FileRecord]? = nil) -> Plan {
         let table = registry.table
         return Plan(
-            Array((records ?? folders.records).values), serving, change, table.routes, table.declaredServices.program)
+            Array((records ?? folders.records).values), serving, change, table.routes, table.declaredServices.program,
+            starting: starts.reasons)
     }
 
     /// Scans all folders again and reconciles what serves.

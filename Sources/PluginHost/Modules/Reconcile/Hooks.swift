@@ -6,10 +6,58 @@ import Synchronization
 struct Hooks: Sendable {
     let calls: Calls
     let runner: HookRunner
+    let waiters: HookRunner
     let configuration: HostConfiguration
     /// The journal, which blames modules that end the host while they are being started; `nil` before the host is
     /// started.
     let journal: Journal?
+    /// Whether changes wait for hooks until they have returned or have exceeded their timeout.
+    let isPatient: Bool
+
+    /// Runs code that waits for a hook, on a thread of its own, and waits for it as long as the host's patience lasts.
+    ///
+    /// - Parameters:
+    ///   - isAwaited: Whether the code is waited for until it has returned; it then runs on this thread.
+    ///   - late: Called with the result, on the other thread, if this function has returned before.
+    /// - Returns: The result; `nil` if it comes later.
+    func attempt<Result: Sendable>(
+        isAwaited: Bool = false, _ body: @escaping @Sendable () -> Result, late: @escaping @Sendable (Result) -> Void
+    ) -> Result? {
+        let patience = configuration.hookPatience
+        guard !isAwaited, !isPatient, patience < configuration.hookTimeout else { return body() }
+        let meeting = Meeting<Result>()
+        let wait = Patience(subject: "", module: nil, timeout: patience) { _ in }
+        do throws(PluginError) {
+            _ = try waiters.run(for: ObjectIdentifier(calls.core), wait) {
+                let result = body()
+                if meeting.isLate(result) { late(result) }
+            }
+        } catch {
+            return body()  // No thread can be started.
+        }
+        return meeting.leave()
+    }
+
+    /// A result that one thread has and another waits for, which may stop waiting at the same time.
+    private final class Meeting<Result: Sendable>: Sendable {
+        private let state = Mutex<(result: Result?, isLeft: Bool)>((nil, false))
+
+        /// Brings the result. Returns whether the other thread has stopped waiting.
+        func isLate(_ result: Result) -> Bool {
+            state.withLock { state in
+                state.result = result
+                return state.isLeft
+            }
+        }
+
+        /// Stops waiting. Returns the result if it is there.
+        func leave() -> Result? {
+            state.withLock { state in
+                state.isLeft = true
+                return state.result
+            }
+        }
+    }
 
     /// Starts a hook, or returns `nil` if the module does not have it. When this function returns, a synchronous hook
     /// has ended or has exceeded its timeout.
@@ -85,6 +133,7 @@ struct Hooks: Sendable {
         _ name: String, of generation: Generation, _ step: Journal.Step?, within timeout: Duration,
         _ body: @escaping @Sendable () -> Result
     ) throws(PluginError) -> Result? {
+        if step != nil { generation.startingCode.withLock { $0 = (name, monotonicNow()) } }
         let blame = blame(generation)
         let owner = ObjectIdentifier(calls.core)
         let patience = patience(with: name, of: generation, limit(of: step, generation, timeout))
@@ -103,7 +152,7 @@ struct Hooks: Sendable {
     fileprivate func patience(with name: String, of generation: Generation, _ timeout: Duration?) -> Patience {
         Patience(
             subject: "\(name) of \(generation.label) (\(generation.file))", module: generation.name, timeout: timeout,
-            log: calls.settings.log)
+            silence: min(Patience.silence, configuration.hookPatience), log: calls.settings.log)
     }
 
     /// Passes the host's function table to a module and runs its `setUp`.
@@ -138,7 +187,6 @@ struct Hooks: Sendable {
     /// - Throws: `activationFailed` if a subscriber does not return in time; `outOfResources`.
     private func deliverMissedEvents(to generation: Generation) throws(PluginError) {
         let timeout = configuration.hookTimeout
-        guard !generation.subscriptions.isEmpty else { return calls.deliverSticky(to: [generation]) }
         let name = "a subscriber to a sticky event"
         let end: Void? = try runGuarded(name, of: generation, .start, within: timeout) { [calls] in
             calls.deliverSticky(to: [generation])
@@ -194,6 +242,15 @@ struct StartedHook {
     /// The journal step of an asynchronous hook, which ends when the hook replies.
     let step: Journal.Step?
 
+    /// Waits for the end of the hook as long as the host's patience lasts since the hook was started. Returns false if
+    /// it has not ended by then.
+    func endsSoon() -> Bool {
+        let patience = hooks.configuration.hookPatience
+        guard overdue == nil, !hooks.isPatient, patience < hooks.configuration.hookTimeout else { return true }
+        let left = max(0, patience.nanoseconds - (monotonicNow() - start))
+        return outcome.hasArrived(within: .nanoseconds(left))
+    }
+
     /// Waits for the end of the hook and returns its result.
     ///
     /// - Throws: `activationFailed`, with the error of the hook or because it exceeded its timeout.
@@ -224,16 +281,23 @@ struct StartedHook {
 extension Hooks {
     /// Runs `didStart` of newcomers in their order. A module serves even if its `didStart` fails.
     func announceStart(to newcomers: [Generation]) {
-        let timeout = configuration.hookTimeout
-        forEach(newcomers, .error) { generation throws(PluginError) in
-            _ = try begin(.didStart, of: generation, timeout: timeout)?.wait()
+        for generation in newcomers where generation.hooks["didStart"] != nil {
+            logLater(.error, generation) { () throws(PluginError) in
+                _ = try begin(.didStart, of: generation, timeout: configuration.hookTimeout)?.wait()
+            }
         }
     }
 
     /// Delivers to newcomers, in their order, the sticky events that were posted before they started. If the
     /// subscribers of a newcomer do not return in time, the next one still receives its events.
     func announceMissedEvents(to newcomers: [Generation]) {
-        forEach(newcomers, .error) { generation throws(PluginError) in try deliverMissedEvents(to: generation) }
+        for generation in newcomers {
+            guard !generation.subscriptions.isEmpty else {
+                calls.deliverSticky(to: [generation])
+                continue
+            }
+            logLater(.error, generation) { () throws(PluginError) in try deliverMissedEvents(to: generation) }
+        }
     }
 
     /// Runs `willStop` of modules in their order, each with the shutdown timeout.
@@ -242,6 +306,22 @@ extension Hooks {
         forEach(generations, .warning) { generation throws(PluginError) in
             _ = try begin(.willStop, of: generation, timeout: timeout)?.wait()
         }
+    }
+
+    /// Runs code of a module that was started, and logs its failure. Goes on without it when the patience is over.
+    private func logLater(
+        _ level: LogLevel, _ generation: Generation, _ body: @escaping @Sendable () throws(PluginError) -> Void
+    ) {
+        let log: @Sendable (PluginError?) -> Void = { if let error = $0 { generation.log(level, error.message) } }
+        let run: @Sendable () -> PluginError? = {
+            do throws(PluginError) {
+                try body()
+                return nil
+            } catch {
+                return error
+            }
+        }
+        log(attempt(run, late: log) ?? nil)
     }
 
     private func forEach(

@@ -58,7 +58,9 @@ final class Lifecycle: Sendable {
                 let workers = Workers(configuration) { [weak context] generation in
                     context.flatMap { Restart.begin(of: generation, $0) }
                 }
-                let disk = try Disk(configuration, context.runner, owner: context.core, workers)
+                let disk = try Disk(configuration, context.runner, owner: context.core, workers) { [weak context] in
+                    context?.publish()
+                }
                 phase = .started(disk)
                 context.announcements.begin()
                 return disk

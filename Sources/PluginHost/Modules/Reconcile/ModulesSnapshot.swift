@@ -5,6 +5,7 @@ struct ModulesSnapshot: Sendable {
     var folders = FolderContents()
     var serving = Serving()
     var drains = Drains()
+    var starts = ModuleStarts()
     var ownProblems = OwnProblems()
 
     /// Returns the status of the modules that the program has registered, then of every file, sorted by path.
@@ -26,10 +27,15 @@ struct ModulesSnapshot: Sendable {
             let known = served.first { $0.path.hasBytes(of: record.path) }
             guard let module = record.module, let generation = present[ObjectIdentifier(module)],
                 generation !== known?.generation
-            else { return record.status(known) }
+            else { return status(record, known) }
             return record.status(Served(generation, module, path: record.path, since: generation.created))
         }
         for served in served where folders.records[served.path] == nil { statuses.append(served.statusWithoutFile) }
+        if let opened = starts.opened {
+            let index = statuses.firstIndex { $0.file.hasBytes(of: opened.path) } ?? statuses.endIndex
+            let status = opened.status(index < statuses.endIndex ? statuses[index] : nil)
+            statuses.replaceSubrange(index..<min(index + 1, statuses.endIndex), with: [status])
+        }
         statuses = program + statuses.sorted { PathKey($0.file) < PathKey($1.file) }
         let dead = table.deadRoutes
         if dead.isEmpty { return statuses }
@@ -38,6 +44,15 @@ struct ModulesSnapshot: Sendable {
             statuses[index].problems = dead.filter { $0.route.owner == own }.problems
         }
         return statuses
+    }
+
+    private func status(_ record: FileRecord, _ served: Served?) -> ModuleStatus {
+        var status = record.status(served)
+        if status.state == .loaded || status.state == .waiting, starts.contains(record) { status.state = .starting }
+        guard let note = starts.note(on: record) else { return status }
+        let version = record.module?.manifest.version.description ?? ""
+        status.note = served == nil ? note : "\(version) is starting: \(note)"
+        return status
     }
 
     /// The generations that serve, those that drain, and the last hundred that were retired.

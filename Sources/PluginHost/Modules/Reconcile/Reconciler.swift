@@ -16,7 +16,7 @@ enum ProgramChange {
 /// generation fails, its predecessor continues to serve, and everything is planned again without the new one.
 struct Reconciler {
     /// A generation that is being started, and the candidate that it was created from.
-    struct Newcomer {
+    struct Newcomer: Sendable {
         let generation: Generation
         let candidate: Plan.Candidate
         var isInitialized = false
@@ -42,11 +42,17 @@ struct Reconciler {
     /// - Returns: The reason why the module that the program registers does not serve; otherwise `nil`.
     @discardableResult
     mutating func reconcile() -> PluginError? {
-        defer { context.disk?.journal.endStarts() }
+        defer {
+            context.starts.batch = []
+            context.disk?.journal.endStarts()
+        }
+        takeReturned()
         while true {
             context.publish()
             let plan = context.plan(change)
-            dropAllBut(Set(plan.serving.map { ObjectIdentifier($0.module) }))
+            abandonUnwanted(plan)
+            dropAllBut(plan)
+            tellStarts(plan)
             guard start(plan) else { continue }
             Publication(context, plan, newcomers).make()
             Drain(context: context).retire(abandoned)
@@ -54,10 +60,73 @@ struct Reconciler {
         }
     }
 
-    /// Abandons newcomers that are not in the new plan.
-    private mutating func dropAllBut(_ planned: Set<ObjectIdentifier>) {
+    // MARK: Hooks that do not return in time
+
+    /// Goes on with the starts that earlier changes went on without, if their hooks have returned.
+    private mutating func takeReturned() {
+        newcomers = context.starts.parked
+        context.starts.parked = [:]
+        for (key, start) in context.starts.slow {
+            guard let outcome = start.outcome else { continue }
+            context.starts.slow[key] = nil
+            newcomers[key] = start.newcomer
+            if case .failure(let error) = outcome { fail(start.newcomer.candidate, error) }
+        }
+    }
+
+    /// Abandons the modules whose hooks have not returned and which would not serve if they had: their files have
+    /// changed or are gone, or other files are preferred.
+    private func abandonUnwanted(_ plan: Plan) {
+        for (key, start) in context.starts.slow {
+            let record = context.folders.records[start.newcomer.candidate.path]
+            if let record, record.loaded?.module === start.newcomer.candidate.module,
+                record.isAwaited || plan.isStarting(record.path)
+            {
+                continue
+            }
+            context.starts.slow[key] = nil
+            start.abandon(because: record == nil ? "was removed" : "was replaced")
+        }
+    }
+
+    /// Lets other threads know which modules are being started.
+    private func tellStarts(_ plan: Plan) {
+        let fresh = plan.serving.filter { $0.served == nil }.map { ObjectIdentifier($0.module) }
+        guard context.starts.batch != Set(fresh) else { return }
+        context.starts.batch = Set(fresh)
+        context.publish()
+    }
+
+    /// Goes on without a newcomer whose hook has not returned in time.
+    ///
+    /// - Returns: What to do with the hook's result.
+    private mutating func leave(
+        _ newcomer: Newcomer, then change: (inout Newcomer) -> Void
+    ) -> @Sendable (Result<Void, PluginError>) -> Void {
+        let code = newcomer.generation.startingCode.withLock { $0 } ?? (name: "start", begin: monotonicNow())
+        var later = newcomer
+        change(&later)
+        newcomers[ObjectIdentifier(newcomer.candidate.module)] = nil
+        return context.leave(SlowStart(later, code.name, since: code.begin))
+    }
+
+    /// Whether the host waits for the hooks of a newcomer until their timeout: the program waits for the outcome.
+    private func isAwaited(_ candidate: Plan.Candidate) -> Bool { candidate.module.isRegistered }
+
+    // MARK: Steps
+
+    /// Abandons newcomers that are not in the new plan. Those that require a module whose hook has not returned are
+    /// kept as they are.
+    private mutating func dropAllBut(_ plan: Plan) {
+        let planned = Set(plan.serving.map { ObjectIdentifier($0.module) })
         for (key, newcomer) in newcomers where !planned.contains(key) {
             newcomers[key] = nil
+            if newcomer.handOver == nil, plan.isStarting(newcomer.candidate.path),
+                context.folders.records[newcomer.candidate.path]?.module === newcomer.candidate.module
+            {
+                context.starts.parked[key] = newcomer
+                continue
+            }
             if let handOver = newcomer.handOver {
                 // The newcomer must release its resources before its predecessor acquires them again.
                 Drain(context: context).retire([newcomer.generation])
@@ -83,12 +152,7 @@ struct Reconciler {
         let generations = plan.generations(with: newcomers)
         context.registry.propose(context.registry.table.changed { $0.generations = generations })
         for key in fresh where !handOver(to: key, plan) { return false }
-        let failures = initialize(fresh.map { newcomers[$0]!.generation })
-        for key in fresh { newcomers[key]?.isInitialized = true }
-        for failure in failures {
-            fail(newcomers.values.first { $0.generation === failure.generation }!.candidate, failure.error)
-        }
-        return failures.isEmpty
+        return initialize(fresh)
     }
 
     /// Creates a generation of a candidate and sets it up. Returns `nil` if that fails, or if its file had to be loaded
@@ -105,14 +169,21 @@ struct Reconciler {
         let generation = Generation(module, core: context.core, configuration: settings)
         module.spend()
         generation.isStarting.store(true, ordering: .relaxed)
-        do throws(PluginError) {
-            try context.hooks.activate(generation)
-            return generation
-        } catch {
+        let hooks = context.hooks
+        let late = Late()
+        let outcome = hooks.attempt(isAwaited: isAwaited(candidate)) {
+            Result { () throws(PluginError) in try hooks.activate(generation) }
+        } late: {
+            late.take($0)
+        }
+        switch outcome {
+        case .success?: return generation
+        case .failure(let error)?:
             fail(candidate, error)
             abandoned.append(generation)
-            return nil
+        case nil: late.go(leave(Newcomer(generation: generation, candidate: candidate)) { _ in })
         }
+        return nil
     }
 
     /// Hands over the state from the generation that a newcomer replaces, if both support that. Returns false on
@@ -153,31 +224,94 @@ struct Reconciler {
         }
     }
 
-    /// Runs `init` of newcomers in their order. Asynchronous functions overlap. Returns when all have ended.
-    ///
-    /// - Returns: The generations that failed, with their errors.
-    private func initialize(_ newcomers: [Generation]) -> [(generation: Generation, error: PluginError)] {
-        var failures: [(generation: Generation, error: PluginError)] = []
-        var started: [StartedHook] = []
-        for generation in newcomers where generation.hooks["init"] != nil {
-            do throws(PluginError) {
-                let hook = try context.hooks.begin(.`init`, of: generation, timeout: configuration.hookTimeout)
-                if let hook { started.append(hook) }
-            } catch {
-                failures.append((generation, error))
+    /// Runs `init` of newcomers in their order. Asynchronous functions overlap. Returns when all have ended, or have not
+    /// ended in time. Returns false if the plan must be made again.
+    private mutating func initialize(_ fresh: [ObjectIdentifier]) -> Bool {
+        var failures: [(candidate: Plan.Candidate, error: PluginError)] = []
+        var started: [(key: ObjectIdentifier, hook: StartedHook)] = []
+        let hooks = context.hooks
+        var isComplete = true
+        for key in fresh where newcomers[key]!.generation.hooks["init"] != nil {
+            let newcomer = newcomers[key]!
+            let (generation, timeout) = (newcomer.generation, configuration.hookTimeout)
+            let late = Late()
+            let outcome = hooks.attempt(isAwaited: isAwaited(newcomer.candidate)) {
+                Result { () throws(PluginError) in try hooks.begin(.`init`, of: generation, timeout: timeout) }
+            } late: { outcome in
+                late.take(Result { () throws(PluginError) in try outcome.get()?.waitForStart() })
+            }
+            switch outcome {
+            case .success(let hook)?: if let hook { started.append((key, hook)) }
+            case .failure(let error)?: failures.append((newcomer.candidate, error))
+            case nil:
+                isComplete = false
+                late.go(leave(newcomer) { $0.isInitialized = true })
             }
         }
-        for hook in started {
-            do throws(PluginError) { try hook.wait() } catch { failures.append((hook.generation, error)) }
+        for (key, hook) in started {
+            let newcomer = newcomers[key]!
+            guard isAwaited(newcomer.candidate) || hook.endsSoon() else {
+                isComplete = false
+                let late = leave(newcomer) { $0.isInitialized = true }
+                ThreadPool.shared.run {
+                    late(Result { () throws(PluginError) in try hook.waitForStart() })
+                }
+                continue
+            }
+            do throws(PluginError) { try hook.waitForStart() } catch { failures.append((newcomer.candidate, error)) }
         }
-        for generation in newcomers where !failures.contains(where: { $0.generation === generation }) {
-            if let crash = generation.crash(in: "init") { failures.append((generation, crash)) }
+        for key in fresh {
+            newcomers[key]?.isInitialized = true
+            guard let newcomer = newcomers[key],
+                !failures.contains(where: { $0.candidate.module === newcomer.candidate.module }),
+                let crash = newcomer.generation.crash(in: "init")
+            else { continue }
+            failures.append((newcomer.candidate, crash))
         }
-        return failures
+        for failure in failures { fail(failure.candidate, failure.error) }
+        return isComplete && failures.isEmpty
+    }
+
+    /// The result of a hook that has not returned in time, and what to do with it, which come in either order.
+    private final class Late: Sendable {
+        private typealias State = (
+            outcome: Result<Void, PluginError>?, next: (@Sendable (Result<Void, PluginError>) -> Void)?
+        )
+
+        private let state = Mutex<State>((nil, nil))
+
+        func take(_ outcome: Result<Void, PluginError>) {
+            let next = state.withLock { state in
+                state.outcome = outcome
+                return state.next
+            }
+            next?(outcome)
+        }
+
+        func go(_ next: @escaping @Sendable (Result<Void, PluginError>) -> Void) {
+            let outcome = state.withLock { state in
+                state.next = next
+                return state.outcome
+            }
+            if let outcome { next(outcome) }
+        }
+    }
+}
+
+extension StartedHook {
+    /// Waits for the end of a hook that is part of the start.
+    ///
+    /// - Throws: The error of the hook; `moduleCrashed` if the module's process has ended.
+    fileprivate func waitForStart() throws(PluginError) {
+        try wait()
+        if let crash = generation.crash(in: hook.rawValue) { throw crash }
     }
 }
 
 extension Plan {
+    /// Returns whether the module in a file waits only for a hook that has not returned yet.
+    func isStarting(_ path: String) -> Bool { if case .starts = verdicts[path] { true } else { false } }
+
     /// Returns the generations that will be in the table, in order.
     func generations(with newcomers: [ObjectIdentifier: Reconciler.Newcomer]) -> [Generation] {
         serving.map { $0.served?.generation ?? newcomers[ObjectIdentifier($0.module)]!.generation }.inOrder

@@ -40,6 +40,8 @@ struct FileRecord {
         case superseded(by: String)
         /// The module has an unmet requirement.
         indirect case waits(PluginError)
+        /// A hook of the module, or of one that it requires, has not returned yet.
+        indirect case starts(PluginError)
         /// The module claims a name that belongs to another module.
         indirect case refused(PluginError)
         /// The host has been shut down.
@@ -121,7 +123,7 @@ extension FileRecord.Verdict {
     /// The reason why the module does not serve, if it has an unmet requirement or was refused.
     var error: PluginError? {
         switch self {
-        case .waits(let error), .refused(let error): error
+        case .waits(let error), .starts(let error), .refused(let error): error
         case .undecided, .serves, .superseded, .ended: nil
         }
     }
@@ -164,6 +166,7 @@ extension FileRecord {
             case .serves: .active
             case .superseded: .superseded
             case .waits: .waiting
+            case .starts: .starting
             case .refused: .failed
             case .ended: .retired
             }
@@ -175,6 +178,7 @@ extension FileRecord {
         switch verdict {
         case .superseded: .superseded(status(nil))
         case .waits: .waiting(status(nil))
+        case .starts: .starting(status(nil))
         case .refused: .failed(status(nil))
         case .undecided, .serves, .ended: nil
         }

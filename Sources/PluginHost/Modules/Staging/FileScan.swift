@@ -121,6 +121,8 @@ struct FileScan {
     private func open(_ staged: Staged, of name: String? = nil) throws(PluginError) -> OpenedFile {
         do throws(PluginError) {
             try requireFree(for: staged.record.path)
+            context.starts.opened = .init(path: staged.record.path)
+            defer { context.starts.opened = nil }
             let code = try disk.loader.open(
                 staged.file, of: name ?? staged.knownName, suggested: staged.suggestedName)
             var record = staged.record
@@ -150,6 +152,8 @@ struct FileScan {
     /// Calls the entry function of an opened file and checks the description. An error is stored in the file's record.
     func finish(_ file: OpenedFile) {
         context.core.profiler.measure(.loading, file.record.path) {
+            context.starts.opened = .init(path: file.record.path)
+            defer { context.starts.opened = nil }
             do throws(PluginError) {
                 let module = try disk.loader.load(file.staged, file.code)
                 context.folders.put(file.record.with(.module(.init(module: module))))

@@ -199,7 +199,7 @@ struct Rollback {
     /// Scans the folders again until the file is no longer being written, for at most a second.
     private func updateUntilWritten(_ path: String) {
         for _ in 0..<50 {
-            context.update()
+            context.patiently { context.update() }
             guard context.folders.records[path]?.isAwaited == true else { return }
             usleep(20_000)
         }

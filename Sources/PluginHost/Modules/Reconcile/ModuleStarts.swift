@@ -1,0 +1,115 @@
+import Foundation
+import PluginABI
+import PluginFile
+import Synchronization
+
+/// The modules that are being started: those of the current change, and those that earlier changes went on without.
+struct ModuleStarts: Sendable {
+    /// The file whose constructors or entry function are running.
+    var opened: OpenedFile?
+    /// The modules that the current change starts.
+    var batch: Set<ObjectIdentifier> = []
+    /// The modules with a hook that has not returned in time.
+    var slow: [ObjectIdentifier: SlowStart] = [:]
+    /// The modules that are set up, but require one of ``slow``.
+    var parked: [ObjectIdentifier: Reconciler.Newcomer] = [:]
+
+    struct OpenedFile: Sendable {
+        let path: String
+        let since = Date()
+
+        func status(_ before: ModuleStatus?) -> ModuleStatus {
+            var status = before ?? ModuleStatus(.starting, file: path, since: since, nil)
+            if status.state != .active { status.state = .starting }
+            status.note =
+                "its constructors or its entry function have been running for \(Int(-since.timeIntervalSinceNow)) s"
+            return status
+        }
+    }
+
+    /// The reasons why the modules in ``slow`` cannot be served yet.
+    var reasons: [ObjectIdentifier: PluginError] {
+        slow.filter { $0.value.outcome == nil }.mapValues(\.reason)
+    }
+
+    /// Whether the module in the file is being started.
+    func contains(_ record: FileRecord) -> Bool {
+        record.module.map { batch.contains(ObjectIdentifier($0)) } == true
+    }
+
+    /// Returns what runs in the module of a file, and for how long; `nil` if it is not in ``slow``.
+    func note(on record: FileRecord) -> String? {
+        record.module.flatMap { slow[ObjectIdentifier($0)]?.note }
+    }
+}
+
+/// The start of a module whose hook has not returned in time. The other modules start without it.
+///
+/// The properties are changed only by work on the queue of changes, hence `@unchecked Sendable`; other threads read only
+/// the constant ones.
+final class SlowStart: @unchecked Sendable {
+    /// The module's generation, as it will be when the hook has returned successfully.
+    var newcomer: Reconciler.Newcomer
+    /// The name of the hook.
+    let hook: String
+    /// When the hook was called, in `CLOCK_MONOTONIC` nanoseconds.
+    private let begin: Int64
+    private let title: String
+    /// The result of the hook; `nil` while it runs.
+    var outcome: Result<Void, PluginError>?
+    /// Whether the module is to be torn down when the hook has returned.
+    private(set) var isAbandoned = false
+
+    init(_ newcomer: Reconciler.Newcomer, _ hook: String, since begin: Int64) {
+        (self.newcomer, self.hook, self.begin) = (newcomer, hook, begin)
+        title = "\(newcomer.generation.name) \(newcomer.generation.version)"
+    }
+
+    /// The reason why the module cannot be served yet. It is the same as long as the hook runs.
+    var reason: PluginError {
+        PluginError(
+            .moduleUnavailable, "\(title) is starting: its \(hook) has not returned. It is served when that returns.")
+    }
+
+    var note: String { "\(hook) has been running for \((monotonicNow() - begin) / 1_000_000_000) s" }
+
+    /// Lets the module be torn down when the hook has returned, since it is not wanted any more. The process of an
+    /// isolated module is ended.
+    func abandon(because reason: String) {
+        isAbandoned = true
+        newcomer.generation.log(
+            .warning,
+            "\(reason) while its \(hook) was running. It is torn down when that returns.")
+        newcomer.handOver?.undo()
+        newcomer.handOver = nil
+        newcomer.generation.module?.process?.end()
+    }
+}
+
+extension ChangeContext {
+    /// Goes on without a module whose hook has not returned in time.
+    ///
+    /// - Returns: What to do with the hook's result, on any thread.
+    func leave(_ start: SlowStart) -> @Sendable (Result<Void, PluginError>) -> Void {
+        starts.slow[ObjectIdentifier(start.newcomer.candidate.module)] = start
+        return { [weak self] outcome in self?.later { $0.take(outcome, of: start) } }
+    }
+
+    /// Starts a module like a newcomer, now that its hook has returned.
+    private func take(_ outcome: Result<Void, PluginError>, of start: SlowStart) {
+        guard !start.isAbandoned else { return Drain(context: self).retire([start.newcomer.generation]) }
+        start.outcome = outcome
+        FolderUpdate(self).run([])
+    }
+
+    /// Ends the starts that a host which ends does not wait for.
+    func endStarts() {
+        for start in starts.slow.values {
+            start.newcomer.generation.log(
+                .warning, "was still starting when the host stopped (\(start.note)), and was not torn down.")
+            start.newcomer.handOver?.undo()
+        }
+        for newcomer in starts.parked.values { Drain(context: self).tearDownAtEnd(newcomer.generation) }
+        starts = ModuleStarts()
+    }
+}

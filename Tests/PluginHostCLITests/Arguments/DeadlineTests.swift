@@ -1,0 +1,73 @@
+import Foundation
+import PluginABI
+import PluginHost
+import Testing
+
+@testable import PluginHostCLI
+@testable import TestSupport
+
+/// The deadlines of a host as options, in the configuration file, and in the article.
+@Suite struct DeadlineTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func configuration(_ words: [String]) throws -> PluginHost.Configuration {
+        try ArgumentParser(command: Run.specification).parse(words).configuration(environment: [:]) { _ in }
+    }
+
+    private static func durations(_ configuration: PluginHost.Configuration) -> [String: Duration] {
+        var durations = [
+            "hookPatience": configuration.hookPatience, "hookTimeout": configuration.hookTimeout,
+            "asyncTimeout": configuration.asyncTimeout, "shutdownTimeout": configuration.shutdownTimeout,
+            "handOverTimeout": configuration.handOverTimeout, "drainTimeout": configuration.drainTimeout,
+            "callTimeout": configuration.isolation.callTimeout, "hangGrace": configuration.isolation.hangGrace,
+            "stableTime": configuration.isolation.stableTime,
+        ]
+        durations["objectTimeout"] = configuration.objectTimeout
+        return durations
+    }
+
+    private let deadlines = Deadline.all + [.asyncTimeout]
+
+    @Test func `each deadline has an option and a number in the configuration file, and the option wins`() throws {
+        let numbers = deadlines.enumerated().map { "\"\($1.name)\": \(100 + $0)" }.joined(separator: ", ")
+        let file = try folder.file("c.json", "{\(numbers), \"ModuleA\": {}}")
+        let fromFile = try Self.durations(configuration(["--config", file]))
+        #expect(fromFile.count == deadlines.count)
+        for (number, deadline) in deadlines.enumerated() {
+            #expect(fromFile[deadline.name] == .seconds(100 + number), "\(deadline.name)")
+            let given = try Self.durations(configuration(["--config", file, deadline.option.name, "7.5"]))
+            #expect(given[deadline.name] == .milliseconds(7500), "\(deadline.name)")
+        }
+        #expect(try configuration(["--config", file]).moduleConfiguration == ["ModuleA": [:]])
+    }
+
+    @Test func `a deadline that is not positive is an error, and a module may have its name`() throws {
+        for text in ["0", "-1", "\"long\"", "null"] {
+            let file = try folder.file("c.json", "{\"hookTimeout\": \(text)}")
+            let error = #expect(throws: PluginError.self) { try configuration(["--config", file]) }
+            #expect(error?.message.contains("hookTimeout is \(text); it must be a positive number of seconds") == true)
+        }
+        let file = try folder.file("c.json", "{\"hookTimeout\": {\"a\": 1}}")
+        #expect(try configuration(["--config", file]).moduleConfiguration == ["hookTimeout": ["a": 1]])
+        #expect(throws: PluginError(.usage, "The value 'x' of '--hang-grace' is not a positive number of seconds.")) {
+            try configuration(["--hang-grace", "x"])
+        }
+    }
+
+    @Test func `the article and the help state the defaults of all`() throws {
+        let article = try String(
+            contentsOfFile: "\(repository)/Sources/PluginHost/PluginHost.docc/ConfigurationAndLog.md", encoding: .utf8)
+        let defaults = Self.durations(.init(folders: []))
+        for deadline in deadlines {
+            let row = article.split(separator: "\n").first {
+                $0.contains("/\(deadline.name)`` | `\(deadline.option.name)`")
+            }
+            let number = defaults[deadline.name].map { "\(Int($0 / .seconds(1)))" }
+            #expect(row?.contains("| \(number.map { "\($0) s" } ?? "none") |") == true, "\(deadline.name)")
+            guard let number, !deadline.option.help.isEmpty else { continue }
+            #expect(deadline.option.help.hasSuffix("(default: \(number))"))
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import Foundation
+import PluginABI
+import Testing
+
+@testable import TestSupport
+
+/// Actions that end the host by `exit`: the report names them, and the exit code is theirs.
+@Suite(.timeLimit(.minutes(30))) struct ExitTests {
+    private let program: HostProgram
+
+    init() throws { program = try HostProgram() }
+
+    private func put(_ body: String, code: String = "") throws {
+        var module = CModule(name: "Leaver")
+        module.code = code
+        module.actions = [("leave", body)]
+        try module.build(into: program.plugins, as: "leaver.so")
+    }
+
+    @Test(
+        arguments: [("exit(3)", ", with status 3\n"), ("quick_exit(3)", "_exit\n")]
+            + (isSanitized ? [] : [("_exit(3)", ", with status 3\n")]))
+    func `an action that ends the host is named, with the way to go on, and the exit code is its own`(
+        end: String, first: String
+    ) throws {
+        try put("\(end);")
+        let outcome = try program.run("call", "Leaver", "leave")
+        #expect(outcome.code == 3 && outcome.signal == 0)
+        #expect(outcome.errors.contains("code of a module has ended the program by exit or _exit"))
+        #expect(outcome.errors.contains(first), "\(outcome.errors)")
+        #expect(outcome.errors.contains("\n  while running Leaver/leave of Leaver 1.0.0 (generation"))
+        #expect(outcome.errors.contains("\n  in the code of Leaver 1.0.0 (\(program.plugins)/leaver.so)\n"))
+        #expect(outcome.errors.contains("(--isolate Leaver)"))
+    }
+
+    @Test func `a thread of a module that ends the host is named as well`() throws {
+        try put(
+            "start(leave, NULL); pause();",
+            code: "static void *leave(void *data) { (void)data; exit(4); }")
+        let outcome = try program.run("call", "Leaver", "leave")
+        #expect(outcome.code == 4)
+        #expect(outcome.errors.contains("\n  in the code of Leaver 1.0.0"), "\(outcome.errors)")
+    }
+
+    @Test func `a child that an action forks may end, and so may the program`() throws {
+        try put(
+            """
+            pid_t child = fork();
+            if (child == 0) exit(5);
+            int status = 0;
+            waitpid(child, &status, 0);
+            reply(call, WEXITSTATUS(status) == 5 ? "five" : "other");
+            """, code: "#include <sys/wait.h>")
+        let outcome = try program.run("call", "Leaver", "leave")
+        #expect(outcome.code == 0 && outcome.output.contains("five"))
+        #expect(!outcome.errors.contains("ended the program"), "\(outcome.errors)")
+    }
+
+    @Test func `an isolated module that calls exit ends only its call`() throws {
+        try put("exit(3);")
+        let outcome = try program.run("call", "Leaver", "leave", "--isolate", "Leaver")
+        #expect(outcome.code != 3 && outcome.errors.contains("moduleCrashed"), "\(outcome)")
+    }
+}

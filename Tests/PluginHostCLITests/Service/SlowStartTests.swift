@@ -1,0 +1,98 @@
+import Foundation
+import Glibc
+import PluginABI
+import PluginHost
+import Testing
+
+@testable import PluginHostCLI
+@testable import TestSupport
+
+/// `run` while modules start that take long.
+@Suite(.timeLimit(.minutes(30))) struct SlowStartProgramTests {
+    private let program: HostProgram
+    private let socket: String
+
+    init() throws {
+        program = try HostProgram()
+        socket = "\(program.folder.path)/socket"
+    }
+
+    /// C code that waits until the test opens the gate.
+    private var waiting: String { "while (access(\"\(program.folder.path)/gate\", F_OK) != 0) usleep(1000);" }
+
+    private func state(of name: String, _ client: SocketClient) -> String? {
+        client.ask("list")?["result"]?.list?.first { $0["name"]?.string == name }?["state"]?.string
+    }
+
+    @Test func `the socket answers while a module starts, and the host is ready when it does not wait any more`()
+        throws
+    {
+        var module = CModule(name: "Slow")
+        module.hooks = ["init": waiting]
+        try module.build(into: program.plugins, as: "a.so")
+        try CModule(name: "Other").build(into: program.plugins, as: "b.so")
+        let notify = try NotifySocket(program.folder.path + "/notify")
+        // Longer than the test: the host waits until the gate is open.
+        let host = try program.start(
+            "run", "--socket", socket, "--json", "--hook-patience", "600", "--hook-timeout", "601",
+            environment: ["NOTIFY_SOCKET": notify.address])
+        let client = try SocketClient(socket)
+        #expect(eventually { state(of: "Slow", client) == "starting" && state(of: "Other", client) == "starting" })
+        #expect(client.ask("stats")?["result"]?.list != nil)
+        #expect(client.ask("events")?["result"]?["events"] == [])
+        let call: Value = ["target": "Other", "action": "answer", "timeout": 0.01]
+        let refusal = client.ask("call", call)?["error"]
+        #expect(refusal?["data"]?["code"] == "deadlineExceeded")
+        #expect(refusal?["message"]?.string?.contains("The host is still starting") == true, "\(refusal ?? .null)")
+        let early = try SocketClient(socket)
+        early.request("call", ["target": "Other", "action": "answer"])
+        #expect(!host.output.contains("started"))
+        try program.folder.file("gate")
+        #expect(notify.message("READY=1") == "READY=1\nSTATUS=2 modules active")
+        #expect(host.line { $0.contains("\"listening\"") } != nil)
+        #expect(early.answer()?["result"] == "yes")
+        host.signal(SIGTERM)
+        #expect(try host.wait().code == 0)
+    }
+
+    @Test func `run serves the others after the patience, and says which module is starting`() throws {
+        var module = CModule(name: "Slow")
+        module.hooks = ["init": waiting]
+        try module.build(into: program.plugins, as: "a.so")
+        try CModule(name: "Other").build(into: program.plugins, as: "b.so")
+        let notify = try NotifySocket(program.folder.path + "/notify")
+        let host = try program.start(
+            "run", "--socket", socket, "--hook-patience", "0.2", environment: ["NOTIFY_SOCKET": notify.address])
+        #expect(notify.message("READY=1") == "READY=1\nSTATUS=1 module active, 1 starting")
+        let client = try SocketClient(socket)
+        #expect(state(of: "Slow", client) == "starting" && state(of: "Other", client) == "active")
+        #expect(host.errorLine { $0.contains("init of Slow 1.0.0") && $0.contains("running for 0.2 seconds") } != nil)
+        try program.folder.file("gate")
+        #expect(host.line { $0.contains("added Slow 1.0.0") } != nil)
+        host.signal(SIGTERM)
+        #expect(try host.wait().code == 0)
+    }
+
+    @Test func `a file whose constructor hangs is listed, and the log says what it keeps from happening`() throws {
+        var module = CModule(name: "Slow")
+        module.code = "__attribute__((constructor)) static void begin(void) { \(waiting) }"
+        try module.build(into: program.plugins, as: "b.so")
+        try CModule(name: "Other").build(into: program.plugins, as: "a.so")
+        let host = try program.start("run", "--socket", socket, "--hook-patience", "0.2")
+        let client = try SocketClient(socket)
+        #expect(
+            eventually {
+                client.ask("list")?["result"]?.list?.contains {
+                    $0["state"] == "starting" && $0["file"]?.string?.hasSuffix("/b.so") == true
+                } == true
+            })
+        let line = host.errorLine { $0.contains("A constructor of") }
+        #expect(line?.contains("/b.so has been running for 0.2 seconds") == true)
+        #expect(line?.contains("no other library can be opened") == true && line?.contains("'--isolate'") == true)
+        try program.folder.file("gate")
+        #expect(host.line { $0.contains("Listening") } != nil)
+        #expect(state(of: "Slow", client) == "active" && state(of: "Other", client) == "active")
+        host.signal(SIGTERM)
+        #expect(try host.wait().code == 0)
+    }
+}

@@ -1,0 +1,229 @@
+import Foundation
+import PluginABI
+import Testing
+
+@testable import PluginHost
+@testable import TestSupport
+
+/// Modules whose hooks do not return in time: the others start without them, and they join the others later.
+@Suite(.timeLimit(.minutes(30)), .serialized) struct SlowStartTests {
+    private let test: TestHost
+
+    init() throws {
+        test = try TestHost { configuration, _ in configuration.hookPatience = .milliseconds(200) }
+    }
+
+    /// C code that waits until a test opens a gate.
+    private func waiting(for gate: String = "gate") -> String {
+        "while (access(\"\(test.folder.path)/\(gate)\", F_OK) != 0) usleep(1000);"
+    }
+
+    private func openGate() throws { try test.folder.file("gate") }
+
+    private func note(_ text: String) -> String { "note(\"\(test.noteFile)\", \"\(text) \");" }
+
+    /// A module that notes its hooks, one of which waits for the gate.
+    private func slow(_ hook: String = "init", version: String = "1.0.0") -> CModule {
+        var module = CModule(name: "Slow", version: version, answer: version)
+        module.setUp = note("setUp")
+        module.tearDown = note("tearDown")
+        var hooks = [("init", note("init")), ("didStart", note("didStart"))]
+        switch hook {
+        case "activate": module.activate = waiting()
+        case "setUp": module.setUp = waiting() + note("setUp")
+        case "async init":
+            module.asyncHooks = ["init"]
+            module.code = """
+                static void *reply_at_gate(void *token) {
+                    \(waiting())
+                    plugin_value nothing = {0};
+                    host->resolve(host, (plugin_token)token, &nothing);
+                    return NULL;
+                }
+                """
+            hooks[0].1 = note("init") + "start(reply_at_gate, (void *)call->token);"
+        default: hooks[0].1 = waiting() + note("init")
+        }
+        module.hooks = KeyValuePairs(dictionaryLiteral: hooks[0], hooks[1])
+        return module
+    }
+
+    private func requiring(_ module: String) -> CModule {
+        var user = CModule(name: "User", setUp: note("User.setUp"), tearDown: note("User.tearDown"))
+        user.moreManifest = "\"requires\": [{\"module\": \"\(module)\", \"version\": \"*\"}], "
+        return user
+    }
+
+    @Test(arguments: ["activate", "setUp", "init", "async init"])
+    func `The others start without a module whose hook does not return, and it joins them when it does`(
+        hook: String
+    ) throws {
+        try slow(hook).build(into: test.plugins, as: "a.so")
+        var other = CModule(name: "Other")
+        other.hooks = ["init": note("Other.init"), "didStart": note("Other.didStart")]
+        try other.build(into: test.plugins, as: "b.so")
+        try test.start()
+        #expect(test.states == ["a.so": "starting", "b.so": "active"])
+        #expect(test.answer("Other") == "yes" && test.notes.contains("Other.didStart "), "\(test.notes)")
+        let name = hook == "async init" ? "init" : hook
+        let status = try #require(test.status("a.so"))
+        #expect(status.note?.contains("\(name) has been running for") == true && status.name == "Slow")
+        let failure = try #require(test.failure("Slow"))
+        #expect(failure.code == .moduleUnavailable && failure.message.contains("its \(name) has not returned"))
+        #expect(
+            eventually {
+                test.log.contains {
+                    $0.module == "Slow" && $0.message.contains("\(name) of Slow 1.0.0")
+                        && $0.message.contains("has been running for 0.2 seconds")
+                }
+            })
+        try openGate()
+        #expect(eventually { test.answer("Slow") == "1.0.0" })
+        #expect(eventually { test.notes.hasSuffix("didStart ") && test.changes.contains { $0.isAdded("Slow") } })
+        #expect(test.status("a.so")?.state == .active && test.status("a.so")?.note == nil)
+        #expect(test.notes.components(separatedBy: "setUp").count == 2)
+    }
+
+    @Test func `What requires a slow module starts with it, and is set up once`() throws {
+        try slow("init").build(into: test.plugins, as: "a.so")
+        try requiring("Slow").build(into: test.plugins, as: "b.so")
+        try CModule(name: "Other").build(into: test.plugins, as: "c.so")
+        try test.start()
+        #expect(test.states == ["a.so": "starting", "b.so": "starting", "c.so": "active"])
+        #expect(test.status("b.so")?.error?.message.contains("which is starting") == true, "\(test.status("b.so")!)")
+        try openGate()
+        #expect(eventually { test.answer("User") == "yes" })
+        #expect(test.states.values.allSatisfy { $0 == "active" })
+        #expect(test.notes.components(separatedBy: "User.setUp").count == 2 && !test.notes.contains("tearDown"))
+    }
+
+    @Test func `A slow module that appears while the host runs is reported, and others are added meanwhile`() throws {
+        try test.start()
+        try slow().build(into: test.plugins, as: "a.so")
+        #expect(eventually { test.changes.contains { "\($0)".hasPrefix("starting Slow 1.0.0: ") } })
+        try CModule(name: "Other").build(into: test.plugins, as: "b.so")
+        #expect(eventually { test.answer("Other") == "yes" })
+        #expect(test.status("a.so")?.state == .starting)
+        try openGate()
+        #expect(eventually { test.answer("Slow") == "1.0.0" })
+    }
+
+    @Test func `A slow module that is removed does not join, and is torn down when its hook returns`() throws {
+        try slow().build(into: test.plugins, as: "a.so")
+        try test.start()
+        unlink("\(test.plugins)/a.so")
+        #expect(eventually { test.status("a.so") == nil })
+        #expect(test.messages.contains { $0.contains("was removed while its init was running") })
+        try openGate()
+        #expect(eventually { test.notes.contains("tearDown") || modulesAreIsolated })
+        #expect(test.answer("Slow") == nil && !test.notes.contains("didStart"))
+    }
+
+    @Test func `A slow module can be removed by name`() throws {
+        try slow().build(into: test.plugins, as: "a.so")
+        try test.start()
+        try test.host.remove("Slow")
+        #expect(test.status("a.so") == nil)
+        try openGate()
+    }
+
+    @Test func `Another version of a slow module starts at once`() throws {
+        try slow().build(into: test.plugins, as: "a.so")
+        try test.start()
+        try CModule(name: "Slow", version: "2.0.0", answer: "2.0.0").build(into: test.plugins, as: "a.so")
+        #expect(eventually { test.answer("Slow") == "2.0.0" })
+        try openGate()
+        #expect(eventually { test.notes.contains("tearDown") || modulesAreIsolated })
+        #expect(test.answer("Slow") == "2.0.0" && !test.notes.contains("didStart"))
+    }
+
+    @Test func `The previous version serves until the init of its slow successor returns`() throws {
+        try CModule(name: "Slow", answer: "old").build(into: test.plugins, as: "a.so")
+        try test.start()
+        try slow("init", version: "2.0.0").build(into: test.plugins, as: "a.so")
+        #expect(eventually { test.status("a.so")?.note?.contains("2.0.0 is starting: init has been") == true })
+        #expect(test.answer("Slow") == "old" && test.status("a.so")?.state == .active)
+        try openGate()
+        #expect(eventually { test.answer("Slow") == "2.0.0" })
+    }
+
+    @Test func `Calls wait for a slow successor that has received the state, and go to the old one if it is removed`()
+        throws
+    {
+        var old = CModule(name: "Slow", answer: "old")
+        old.hooks = ["suspend": note("suspend"), "unsuspend": note("unsuspend")]
+        try old.build(into: test.plugins, as: "a-1.so")
+        try test.start()
+        var next = CModule(name: "Slow", version: "2.0.0", answer: "new")
+        next.hooks = ["resume": note("resume"), "init": waiting()]
+        try next.build(into: test.plugins, as: "a-2.so")
+        #expect(eventually { test.status("a-2.so")?.state == .starting })
+        try CModule(name: "Other").build(into: test.plugins, as: "b.so")
+        #expect(eventually { test.answer("Other") == "yes" })
+        unlink("\(test.plugins)/a-2.so")
+        #expect(eventually { test.notes.contains("suspend resume unsuspend ") })
+        #expect(test.answer("Slow") == "old")
+
+        try test.folder.file("gate")
+        try next.build(into: test.plugins, as: "a-3.so")
+        #expect(eventually { test.answer("Slow") == "new" })
+    }
+
+    @Test func `A late failure is reported like any other`() throws {
+        var module = CModule(name: "Slow")
+        module.hooks = ["init": waiting() + "refuse(call, \"no money\"); return;"]
+        try module.build(into: test.plugins, as: "a.so")
+        try test.start()
+        #expect(test.states == ["a.so": "starting"])
+        try openGate()
+        #expect(eventually { test.changes.contains { $0.isFailure && $0.file == "a.so" } })
+        #expect(test.status("a.so")?.error?.message.contains("no money") == true)
+    }
+
+    @Test func `A hook that exceeds its timeout is no longer waited for`() throws {
+        let test = try TestHost { configuration, _ in
+            (configuration.hookPatience, configuration.hookTimeout) = (.milliseconds(100), .milliseconds(300))
+        }
+        defer { _ = try? test.folder.file("gate") }
+        var module = CModule(name: "Slow")
+        module.hooks = ["init": "while (access(\"\(test.folder.path)/gate\", F_OK) != 0) usleep(1000);"]
+        try module.build(into: test.plugins, as: "a.so")
+        try test.start()
+        #expect(eventually { test.states == ["a.so": "failed"] })
+        #expect(test.status("a.so")?.error?.message.contains("did not return within 0.3 seconds") == true)
+    }
+
+    @Test func `A host that is shut down does not wait for slow modules, and names them`() throws {
+        defer { _ = try? openGate() }
+        try slow().build(into: test.plugins, as: "a.so")
+        try requiring("Slow").build(into: test.plugins, as: "b.so")
+        try test.start()
+        test.host.shutdown()
+        #expect(test.messages.contains { $0.contains("was still starting when the host stopped (init has been") })
+        #expect(test.notes.contains("User.tearDown"))
+    }
+
+    @Test func `A didStart that does not return keeps no other module from its own`() throws {
+        defer { _ = try? openGate() }
+        var module = CModule(name: "Slow")
+        module.hooks = ["didStart": waiting()]
+        try module.build(into: test.plugins, as: "a.so")
+        var other = CModule(name: "Other")
+        other.hooks = ["didStart": note("Other.didStart")]
+        try other.build(into: test.plugins, as: "b.so")
+        try test.start()
+        #expect(test.notes == "Other.didStart " && test.answer("Slow") == "yes")
+    }
+
+    @Test func `A module that is put back by a rollback is waited for`() throws {
+        var old = CModule(name: "Slow", answer: "old")
+        old.hooks = ["init": "usleep(300000);"]
+        try old.build(into: test.plugins, as: "a.so")
+        try test.start()
+        #expect(eventually { test.answer("Slow") == "old" })
+        try CModule(name: "Slow", version: "2.0.0", answer: "new").build(into: test.plugins, as: "a.so")
+        #expect(eventually { test.answer("Slow") == "new" })
+        try test.host.rollback("Slow")
+        #expect(test.answer("Slow") == "old")
+    }
+}
