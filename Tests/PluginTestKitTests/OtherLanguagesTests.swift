@@ -1,5 +1,6 @@
 import Foundation
 import PluginTestKit
+import Synchronization
 import Testing
 
 @testable import TestSupport
@@ -47,10 +48,19 @@ import Testing
     @Test func `The larger module fails, calls, replies later, and returns objects`() async throws {
         let greeter = Manifest("Greetings", version: "1.0.0") {
             Target("Greeter") { Action("greet", .required("name", String.self)) { name in "Hi, \(name)" } }
+            Target("Formats") { Action("format", .required("amount", Double.self)) { amount in "\(amount) EUR" } }
+            Service("PriceFormat", version: "1.3.0", target: "Formats")
         }
         let notes = try await build(Article("AModuleInC").blocks("c").dropFirst(), "Notes")
-        let bench = try await TestBench(notes, peers: .fake(greeter))
+        let bench = try await TestBench(notes, peers: .fake(greeter)) {
+            $0.moduleConfiguration = ["Notes": ["room": 12]]
+        }
         let host = bench.host
+        #expect(try host.perform("Notes", "room") == 12 && host.perform("Notes", "price", [2]) == "2.0 EUR")
+        let noticed = bench.listen(to: "notes.noticed")
+        let posted = try await host.post("shop.sold", ["item": "lamp"])
+        #expect(posted.delivered == 1 && posted.failures.isEmpty)
+        #expect(noticed.events.first == ["item": "lamp"])
         #expect(bench.log.contains { $0.message == "Room for 16 notes." })
         #expect(try host.perform("Notes", "greeting", ["Ada"]) == "Hi, Ada")
         #expect(try await host.call("Notes", "remind", [1]) == "ring")
@@ -61,6 +71,13 @@ import Testing
         do {
             let reader = try #require(try host.perform("Notes", "reader").object)
             #expect(try [reader.perform("next"), reader.perform("next")] == ["milk", "2"])
+            let heard = Mutex(0)
+            let body = host.callback { arguments in
+                heard.withLock { $0 += arguments[0].string == nil ? 0 : 1 }
+                return .null
+            }
+            #expect(try host.service("Notebook").perform("each", [body.value]) == 16)
+            #expect(heard.withLock { $0 } == 16)
         }
         let report = await bench.finish()
         #expect(report.isClean, "\(report)")

@@ -59,7 +59,7 @@ struct DiffedModules {
     private static func folder(_ path: String, _ arguments: ParsedArguments) throws(PluginError) -> [Value] {
         let names: [String]
         do { names = try FileManager.default.contentsOfDirectory(atPath: path) } catch {
-            throw PluginError(.unreadable, "The folder \(path.shortened) cannot be read: \(error).")
+            throw PluginError(.unreadable, "The folder \(path.shortened) cannot be read. Check its permissions.")
         }
         var reports: [Value] = []
         var errors: [(file: String, error: PluginError)] = []

@@ -10,6 +10,13 @@ import Testing
         let (outcome, report) = try check(built("lib\(module).so"))
         #expect(outcome.code == 0 && report["module"]?.string == module)
         for result in report["checks"]?.list ?? [] { #expect(result["outcome"] == "pass", "\(result)") }
+        let symbols = result("symbols", of: report)?["summary"]?.string ?? ""
+        if module == "ModuleC" {
+            #expect(symbols == "only the entry function is exported")
+        } else {
+            #expect(symbols.hasPrefix("exported are the entry function and "), "\(symbols)")
+            #expect(symbols.hasSuffix(" Swift names, which hosts keep apart by file"), "\(symbols)")
+        }
     }
 
     @Test func `an action with a rest passes, and is called with parameters that it does not declare`() throws {
