@@ -188,7 +188,7 @@ import Testing
         for (parameters, name) in cases {
             let error = #expect(throws: PluginError.self) { try parameters.withEntries { $1 } }
             #expect(error?.code == .invalidValue)
-            #expect(error?.message.hasPrefix("The parameter \(name) cannot be passed. The number 18446744") == true)
+            #expect(error?.message.hasPrefix("The parameter \(name) cannot be passed. The value is 18446744") == true)
         }
     }
 

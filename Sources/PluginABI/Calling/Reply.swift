@@ -7,11 +7,12 @@ import Synchronization
 public final class Reply<Result: ActionResult>: Sendable {
     private nonisolated(unsafe) let host: UnsafePointer<plugin_host>
     private let call: plugin_token
-    private let isAnswered = Atomic(false)
+    private let isAnswered: Atomic<Bool>
 
-    @usableFromInline init(host: UnsafePointer<plugin_host>, call: plugin_token) {
+    @usableFromInline init(host: UnsafePointer<plugin_host>, call: plugin_token, isAnswered: Bool) {
         self.host = host
         self.call = call
+        self.isAnswered = Atomic(isAnswered)
     }
 
     /// Replies with a result.

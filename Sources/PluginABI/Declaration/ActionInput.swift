@@ -106,6 +106,8 @@ public struct InvocationInputs {
     @usableFromInline var next = 0
     /// Whether the action has received a reply handle.
     @usableFromInline var isReplyTaken = false
+    /// Whether the inputs are read only to find out whether they can be.
+    @usableFromInline var isChecking = false
     /// Whether the argument that was read last is not of its type.
     @usableFromInline var isRefused = false
 
@@ -252,7 +254,7 @@ public struct ReplyInput<Instance, Result: ActionResult>: ActionInput {
     @inlinable public var declaration: ParameterDeclaration? { .reply(ResultDeclaration(Result.self)) }
     @inlinable public static func read(from inputs: inout InvocationInputs) -> Reply<Result> {
         inputs.isReplyTaken = true
-        return Reply(host: inputs.call.host, call: inputs.call.token)
+        return Reply(host: inputs.call.host, call: inputs.call.token, isAnswered: inputs.isChecking)
     }
 }
 

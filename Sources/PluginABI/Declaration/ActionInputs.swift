@@ -56,7 +56,18 @@ extension Action {
 extension InvocationInputs {
     /// Reads all inputs; the error names the argument that is not of its type.
     @inlinable @inline(__always) mutating func read<Inputs: ActionInputs>(_ type: Inputs.Type) throws -> Inputs.Values {
-        do throws(PluginError) { return try Inputs.read(from: &self) } catch { throw failure(error) }
+        do throws(PluginError) {
+            if Inputs.isReply { try check(type) }
+            return try Inputs.read(from: &self)
+        } catch { throw failure(error) }
+    }
+
+    /// Reads all inputs, but not to use them. If a later one cannot be read, a reply handle that was made before would
+    /// reject the call because it is released, and the reason would be lost.
+    @inlinable mutating func check<Inputs: ActionInputs>(_ type: Inputs.Type) throws(PluginError) {
+        isChecking = true
+        _ = try Inputs.read(from: &self)
+        (isChecking, isReplyTaken, next) = (false, false, 0)
     }
 }
 

@@ -65,7 +65,7 @@ import Testing
     {
         for (text, problem) in [
             ("{\n  \"ModuleA\": {\"é\": 1,}\n}", "is not valid JSON: a name is missing, at line 2, column 22."),
-            ("{\"A\": {},\r\n\"A\": {}}", "has the name “A” twice, at line 2, column 2. Use each name once."),
+            ("{\"A\": {},\r\n\"A\": {}}", "has the name “A” twice, at line 2, column 1. Use each name once."),
             ("{\"A\":\n\n", "is not valid JSON: a value is missing, at line 3, column 1."),
             ("{\"isolation\": [{\"modul\": \"A\"}]}", "is not valid. In the rule for isolated modules"),
         ] {
