@@ -22,12 +22,14 @@ import Testing
             ])
     }
 
-    private func started(_ module: CModule) throws -> (HostProgram, ProgramProcess, socket: String) {
+    private func started(
+        _ module: CModule, waits: Bool = true
+    ) throws -> (HostProgram, ProgramProcess, socket: String) {
         let program = try HostProgram()
         try copy(module, to: program)
         let socket = program.folder.path + "/s"
         let host = try program.start("run", "--socket", socket)
-        _ = host.line { $0.contains("Listening on") }
+        if waits { _ = host.line { $0.contains("Listening on") } }
         return (program, host, socket)
     }
 
@@ -123,7 +125,7 @@ import Testing
             var (blocked, before) = (sigset_t(), sigset_t())
             sigfillset(&blocked)
             pthread_sigmask(SIG_BLOCK, &blocked, &before)
-            let (program, host, _) = try started(hanging)
+            let (program, host, _) = try started(hanging, waits: false)
             pthread_sigmask(SIG_SETMASK, &before, nil)
             defer { withExtendedLifetime(program) {} }
             usleep(1_000_000)

@@ -77,6 +77,7 @@ import Testing
                         && $0.message.contains("has been running for 0.2 seconds")
                 }
             })
+        #expect(test.messages.contains { $0.contains("its \(name) has not returned within 0.2 seconds") })
         try openGate()
         #expect(eventually { test.answer("Slow") == "1.0.0" })
         #expect(eventually { test.notes.hasSuffix("didStart ") && test.changes.contains { $0.isAdded("Slow") } })

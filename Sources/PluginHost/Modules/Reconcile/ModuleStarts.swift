@@ -54,7 +54,6 @@ final class SlowStart: @unchecked Sendable {
     let hook: String
     /// When the hook was called, in `CLOCK_MONOTONIC` nanoseconds.
     private let begin: Int64
-    private let title: String
     /// The result of the hook; `nil` while it runs.
     var outcome: Result<Void, PluginError>?
     /// Whether the module is to be torn down when the hook has returned.
@@ -62,13 +61,12 @@ final class SlowStart: @unchecked Sendable {
 
     init(_ newcomer: Reconciler.Newcomer, _ hook: String, since begin: Int64) {
         (self.newcomer, self.hook, self.begin) = (newcomer, hook, begin)
-        title = "\(newcomer.generation.name) \(newcomer.generation.version)"
     }
 
     /// The reason why the module cannot be served yet. It is the same as long as the hook runs.
     var reason: PluginError {
         PluginError(
-            .moduleUnavailable, "\(title) is starting: its \(hook) has not returned. It is served when that returns.")
+            .moduleUnavailable, "its \(hook) has not returned. It is served when that returns.")
     }
 
     var note: String { "\(hook) has been running for \((monotonicNow() - begin) / 1_000_000_000) s" }
@@ -92,6 +90,10 @@ extension ChangeContext {
     /// - Returns: What to do with the hook's result, on any thread.
     func leave(_ start: SlowStart) -> @Sendable (Result<Void, PluginError>) -> Void {
         starts.slow[ObjectIdentifier(start.newcomer.candidate.module)] = start
+        start.newcomer.generation.log(
+            .warning,
+            "is still starting: its \(start.hook) has not returned within \(configuration.hookPatience). The others start "
+                + "without it; it joins them when that returns.")
         return { [weak self] outcome in self?.later { $0.take(outcome, of: start) } }
     }
 
