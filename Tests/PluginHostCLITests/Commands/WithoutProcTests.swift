@@ -28,8 +28,11 @@ import Testing
         #expect(list.isSuccess && list.output.contains("[]"), "\(list.output)")
         let unknown = try #require(Self.run("\(program) lst"))
         #expect(!unknown.isSuccess && unknown.output.contains("Did you mean “list”?"), "\(unknown.output)")
-        let module = built("libModuleC.so")
+        let module = built("libModuleA.so")
         let inspection = try #require(Self.run("\(program) inspect --trust \(module)"))
         #expect(!inspection.isSuccess && inspection.output.contains("/proc is not mounted"), "\(inspection.output)")
+        // No process is needed for a file with a seal.
+        let sealed = try #require(Self.run("\(program) inspect --trust \(built("libModuleC.so"))"))
+        #expect(sealed.isSuccess && sealed.output.contains("TARGET C"), "\(sealed.output)")
     }
 }
