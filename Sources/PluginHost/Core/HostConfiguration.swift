@@ -29,6 +29,9 @@ public struct HostConfiguration: Sendable {
     /// opened. Constructors and entry functions run twice. If some modules are isolated, but not all, files are scanned in
     /// any case, to learn the names of their modules. Default: no. See <doc:IsolatedModules>.
     public var safeScan = false
+    /// How long the constructors or the entry function of a file may take in a scan process, which is ended after that;
+    /// at most ``hookTimeout``. Default: 10 s.
+    public var scanTimeout: Duration = .seconds(10)
     /// Whether the modules that are linked into the program, or into libraries that it is linked with, are loaded.
     /// Default: yes. They exist only once: if there are several hosts at a time, the first one gets them, and the
     /// others report that in ``PluginHost/problems``.

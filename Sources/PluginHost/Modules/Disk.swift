@@ -21,7 +21,7 @@ struct Disk: Sendable {
         self.workers = workers
         scan =
             (configuration.safeScan || workers.areUsed) && !workers.isolatesAll
-            ? SafeScan(workers, hookTimeout: configuration.hookTimeout) : nil
+            ? SafeScan(workers, limit: min(configuration.scanTimeout, configuration.hookTimeout)) : nil
         staging = try Staging(base: configuration.stagingFolder, maximumFileBytes: configuration.maximumFileBytes)
         journal = Journal(stateFolder: configuration.stateFolder, checksTrust: !configuration.trustsEveryone)
         store = VersionStore(

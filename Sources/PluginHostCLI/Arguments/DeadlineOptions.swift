@@ -27,6 +27,10 @@ struct Deadline: Sendable {
             "How long constructors, the entry function or a hook may take; then the module has failed. (default: 30)"
         ) { $0.hookTimeout = $1 },
         Deadline(
+            "scanTimeout", "--scan-timeout",
+            "How long constructors or the entry function may take in a scan process. (default: 10)"
+        ) { $0.scanTimeout = $1 },
+        Deadline(
             "shutdownTimeout", "--shutdown-timeout",
             "How long the end waits for running calls, and for each 'willStop' and 'tearDown'. (default: 5)"
         ) { $0.shutdownTimeout = $1 },

@@ -19,6 +19,7 @@ import Testing
     private static func durations(_ configuration: PluginHost.Configuration) -> [String: Duration] {
         var durations = [
             "hookPatience": configuration.hookPatience, "hookTimeout": configuration.hookTimeout,
+            "scanTimeout": configuration.scanTimeout,
             "asyncTimeout": configuration.asyncTimeout, "shutdownTimeout": configuration.shutdownTimeout,
             "handOverTimeout": configuration.handOverTimeout, "drainTimeout": configuration.drainTimeout,
             "callTimeout": configuration.isolation.callTimeout, "hangGrace": configuration.isolation.hangGrace,

@@ -13,7 +13,10 @@ import Testing
     ) throws -> ProgramProcess.Outcome {
         let folder = try TemporaryFolder()
         let program = "\(folder.path)/program"
-        try FileManager.default.copyItem(atPath: built("LinkedProgram"), toPath: program)
+        // A program cannot be started while any process has it open for writing. If this process copied it, programs that
+        // other tests start meanwhile could have.
+        let copy = try ProgramProcess([built("LinkedProgram"), program], program: "/bin/cp").wait()
+        try #require(copy.code == 0, "\(copy.errors)")
         _ = try folder.folder("plugins")
         try folder.copy(module.build(flags), as: "plugins/libGood.so")
         return try ProgramProcess(arguments + ["--plugins", "\(folder.path)/plugins"], program: program).wait()

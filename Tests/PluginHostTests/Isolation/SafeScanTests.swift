@@ -36,7 +36,7 @@ struct SafeScanTests {
 
     @Test func `Files that crash, exit or hang are named, and all others serve`() throws {
         let host = try host { configuration, folder in
-            configuration.hookTimeout = .seconds(1)
+            configuration.scanTimeout = .seconds(1)
             let good = try Data(contentsOf: URL(filePath: CModule(name: "Mod00").build()))
             for number in 10..<74 {
                 var copy = good

@@ -12,11 +12,8 @@ final class SafeScan: Sendable {
     private let limit: Duration
     private let lastProblem = Mutex<PluginError?>(nil)
 
-    /// - Parameter hookTimeout: How long the host waits for the code of a file.
-    init(_ workers: Workers, hookTimeout: Duration) {
-        self.workers = workers
-        limit = min(hookTimeout, .seconds(10))
-    }
+    /// - Parameter limit: How long the constructors or the entry function of a file may take.
+    init(_ workers: Workers, limit: Duration) { (self.workers, self.limit) = (workers, limit) }
 
     /// Why files cannot be scanned; `nil` if they can, or there was none.
     var problem: PluginError? { lastProblem.withLock(\.self) }
