@@ -37,7 +37,7 @@ import Testing
             std::hint::black_box(unsafe { *bytes.as_ptr().add(std::hint::black_box(8)) });
 
             """
-        try folder.copy("\(repository)/Examples/Rust/abi.rs", as: "abi.rs")
+        for name in ["abi.rs", "tally.json"] { try folder.copy("\(repository)/Examples/Rust/\(name)", as: name) }
         let file = try folder.file("tally.rs", source.replacing(begin, with: begin + overflow))
         let library = "\(folder.path)/libTally.so"
         // Options that are not stable need this variable in a stable compiler.
