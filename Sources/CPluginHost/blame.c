@@ -383,7 +383,7 @@ static void say_status(int status) {
     say(digit);
 }
 
-/* Names the module of a file, and how the program goes on without it. */
+/* Names the module of a file, and how the program can survive it. */
 static void say_module(uint64_t file) {
     const struct image *image = __atomic_load_n(&images, __ATOMIC_ACQUIRE);
     while (image && (image->file != file || image->path)) image = image->next;
@@ -397,14 +397,14 @@ static void say_module(uint64_t file) {
         length++;
     }
     name[length] = 0;
-    say("\nThe program goes on if the module runs in a process of its own (--isolate ");
+    say("\nThe program survives this if the module runs in a process of its own (pluginhost run --isolate ");
     say(name);
-    say("): then only its running calls fail, and it is started again.");
+    say("; in other programs Isolation.modules): then only its running calls fail, and it is started again.");
 }
 
 static void report_exit(uint64_t file, int status) {
     plugin_host_editor_restore();
-    say("pluginhost: code of a module has ended the program by exit or _exit");
+    say("pluginhost: code of a module has ended the program by exit, _exit or quick_exit");
     say_status(status);
     plugin_host_say_running();
     say_module(file);

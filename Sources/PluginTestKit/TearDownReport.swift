@@ -16,7 +16,7 @@ public struct TearDownReport: Sendable, CustomStringConvertible {
 
         public var description: String {
             let names = holders.map { $0 ?? "the test" }.joined(separator: ", ")
-            return "\(count) × \(type) of \(module ?? "the test")" + (names.isEmpty ? "" : ", by \(names)")
+            return "\(count) × \(type) of \(module ?? "the test")" + (names.isEmpty ? "" : ", held by \(names)")
         }
     }
 

@@ -104,14 +104,25 @@ struct ManifestKeys {
             return choices.map { "`\($0.string ?? "")`" }.joined(separator: ", ")
         }
         if property["const"] != nil { return "`true`" }
-        if let first = (property["anyOf"] ?? property["allOf"])?[0] { return type(first) }
+        if property["anyOf"] != nil {
+            let all = alternatives(property)
+            return all.dropLast().joined(separator: ", ") + " or " + (all.last ?? "")
+        }
+        if let first = property["allOf"]?[0] { return type(first) }
         switch property["type"]?.string {
         case "array": return "list of " + type(property["items"] ?? [:])
         case "integer":
-            guard let low = property["minimum"]?.int else { return "integer" }
+            guard let low = property["minimum"]?.int, low > .min else { return "integer" }
             return (property["maximum"]?.int).map { "integer, \(low) to \($0)" } ?? "integer, \(low) or more"
         case let plain: return plain ?? "any value"
         }
+    }
+
+    /// Returns the types of which a value can have any.
+    private func alternatives(_ property: Value) -> [String] {
+        let definition = referred(property)?.definition ?? property
+        guard let choices = definition["anyOf"]?.list else { return [type(property)] }
+        return choices.flatMap { alternatives($0) }
     }
 
     /// Returns a text for a cell of a table.

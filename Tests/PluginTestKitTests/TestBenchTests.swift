@@ -87,8 +87,8 @@ import Testing
         let ticket = try #require(try bench.host.perform("Visits", "ticket").object)
         let report = await bench.finish(within: .milliseconds(50))
         #expect(!report.isClean && report.alive.map(\.state) == [.draining])
-        #expect(report.held.map(\.description) == ["1 × Ticket of Visits, by the test"])
-        #expect("\(report)".contains("Ticket of Visits, by the test. A holder lets go of an object by"))
+        #expect(report.held.map(\.description) == ["1 × Ticket of Visits, held by the test"])
+        #expect("\(report)".contains("Ticket of Visits, held by the test. A holder lets go of an object by"))
         withExtendedLifetime(ticket) {}
     }
 
@@ -97,7 +97,7 @@ import Testing
         try bench.host.perform("Visits", "keep", [.object(bench.host.callback { _ throws in .null }.object)])
         let report = await bench.finish(within: .seconds(3))
         #expect(report.alive.isEmpty)
-        #expect(report.held.map(\.description) == ["1 × callback of the test, by Visits"])
+        #expect(report.held.map(\.description) == ["1 × callback of the test, held by Visits"])
     }
 
     @Test func `A tearDown that fails is a complaint`() async throws {

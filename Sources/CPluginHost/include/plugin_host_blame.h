@@ -4,8 +4,8 @@
  *
  * Each file that is loaded has a number, unique in the process. The journal's lines contain it, and so does everything
  * that identifies running code: the step of a thread, the labels of calls, the mapped images. When the process dies of
- * a signal, or code ends it by exit() or _exit(), the number of the file whose code caused it is written to each
- * journal.
+ * a signal, or code ends it by exit(), _exit() or quick_exit(), the number of the file whose code caused it is written
+ * to each journal.
  */
 #ifndef PLUGIN_HOST_BLAME_H
 #define PLUGIN_HOST_BLAME_H
@@ -43,7 +43,8 @@ void plugin_host_remove_journal(int descriptor);
 void plugin_host_count_starts(int change);
 
 /* From now on, an exit by code of a module is reported on standard error, with the calls of the thread that ends the
- * process. The exit code remains that of the module, unless it is being started; then it is 70. */
+ * process. The exit code stays that of the module. If code other than an action ends the process while modules are
+ * being started, it is 70. */
 void plugin_host_report_exits(void);
 
 /* From now on, the report of a fatal signal also writes where the code of modules was to a descriptor: a line

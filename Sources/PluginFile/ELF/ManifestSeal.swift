@@ -125,8 +125,9 @@ package struct ManifestSeal: Sendable {
         func mismatch(_ what: String) -> PluginError {
             PluginError(
                 .sealMismatch,
-                "The seal of \(path) does not match its code: \(what). The file was changed after it was sealed. Build it "
-                    + "again and, unless the build embeds the manifest, seal it again: pluginhost seal \(path)")
+                "The seal of \(path) does not match its code: \(what). The file was changed after it was sealed, or "
+                    + "its description does not refer to the embedded manifest (PLUGIN_MANIFEST, SEAL.manifest()). "
+                    + "Build it again; if the build embeds no manifest, then seal it: pluginhost seal \(path)")
         }
         guard minor == abiMinor else {
             throw mismatch("the seal is for version \(abiMajor).\(abiMinor), the description for \(abiMajor).\(minor)")

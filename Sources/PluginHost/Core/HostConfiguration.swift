@@ -55,10 +55,11 @@ public struct HostConfiguration: Sendable {
     /// `activate`, `setUp`, `init` and `didStart`. Code that takes longer continues in a thread of its own, and its
     /// module is not started. Default: 30 s.
     public var hookTimeout: Duration = .seconds(30)
-    /// How long a start waits for each piece of that code, from `activate` on, before it goes on without the module. The
-    /// module, and those that require it, are then `starting`: the others are initialised, and serve; when the code
-    /// returns, the module joins them like one whose file has just appeared. It is not waited for after
-    /// ``hookTimeout``. The start waits for everything if this is as long as ``hookTimeout``, or longer. Default: 2 s.
+    /// How long a start waits for `activate`, `setUp` or `init` of a module before it goes on without the module. The
+    /// module, and those that require it, are then `starting`; the others serve. When the code returns, the module
+    /// joins them, like one whose file has just appeared; after ``hookTimeout``, it has failed. The start also waits
+    /// this long for each `didStart`. If this is not shorter than ``hookTimeout``, the start waits for every module.
+    /// Default: 2 s.
     public var hookPatience: Duration = .seconds(2)
     /// How long a module may take to hand over its state: until its running calls have ended, and for each of
     /// `suspend`, `resume` and `unsuspend`. Default: 5 s.

@@ -229,8 +229,9 @@ extension PluginHost {
     public var changes: AsyncStream<HostChange> { lifecycle.announcements.changes() }
 
     /// Installs a report for fatal signals and for exits: if this program crashes, or code of a module ends it by `exit`,
-    /// `_exit` or `quick_exit`, the report on standard error names the module and action that were running. The exit
-    /// code remains that of the module; while modules are being started, it is 70. For programs; call this once, early.
+    /// `_exit`, `_Exit` or `quick_exit`, the report on standard error names the module and action that were running.
+    /// The exit code stays that of the module. If code other than an action ends the program while modules are being
+    /// started, it is 70. For programs; call this once, early.
     public static func installFatalSignalReport() {
         plugin_host_install_fatal_signal_report()
         plugin_host_report_exits()

@@ -32,7 +32,7 @@ struct Deadline: Sendable {
         ) { $0.scanTimeout = $1 },
         Deadline(
             "shutdownTimeout", "--shutdown-timeout",
-            "How long the end waits for running calls, and for each 'willStop' and 'tearDown'. (default: 5)"
+            "How long the shutdown waits for running calls, and for each 'willStop' and 'tearDown'. (default: 5)"
         ) { $0.shutdownTimeout = $1 },
         Deadline(
             "handOverTimeout", "--hand-over-timeout",
@@ -53,7 +53,8 @@ struct Deadline: Sendable {
         ) { $0.isolation.callTimeout = $1 },
         Deadline(
             "hangGrace", "--hang-grace",
-            "How long such a call may continue after that until the process of the module is ended. (default: 5)"
+            "How long a synchronous call of an isolated module may continue after '--call-timeout' before the process "
+                + "of the module is ended. (default: 5)"
         ) { $0.isolation.hangGrace = $1 },
         Deadline(
             "stableTime", "--stable-time",

@@ -56,7 +56,7 @@ extension OptionSpecification {
         help: "The maximum length of a URL, 256 to 262144. (default: maximumURLLength in the configuration, else 16384)"
     )
     static let timeout = OptionSpecification(
-        name: "--timeout", value: "seconds", help: "The deadline, a positive number.")
+        name: "--timeout", value: "seconds", help: "The timeout in seconds, more than 0.")
     static let ofService = OptionSpecification(
         name: "--service", help: "The first argument is the name of a service, and its implementation is called.")
     static let ofObject = OptionSpecification(

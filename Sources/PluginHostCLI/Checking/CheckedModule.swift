@@ -108,9 +108,9 @@ struct CheckedModule: Sendable {
         host.generations.filter { $0.name == manifest.name }.reduce(0) { $0 + $1.objects }
     }
 
-    /// Returns the held objects of the module and their holders, in words: `2 Cursor are held by Bookmarks`.
+    /// Returns the held objects of the module and their holders, in words: `2 × Cursor, held by Bookmarks`.
     func heldObjects(in host: PluginHost) -> String {
         let held = host.heldObjects.filter { $0.module == manifest.name }
-        return held.isEmpty ? "" : ": " + held.prefix(5).map(\.description).joined(separator: ", ")
+        return held.isEmpty ? "" : ": " + held.prefix(5).map(\.description).joined(separator: "; ")
     }
 }

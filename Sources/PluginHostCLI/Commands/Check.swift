@@ -34,16 +34,16 @@ enum Check: Command {
             "This performs every action of targets, and of the objects that they return, many times with generated "
             + "parameters. Use '--no-calls' for a module whose actions must not be performed. The module is "
             + "replaced by a copy of itself. Interceptors are not run. Each check runs in a process of its "
-            + "own, so that a crash is a finding. Findings about code have its file and line if the module was built with "
-            + "debug information and addr2line or llvm-symbolizer is in PATH. The result of a check is: pass; warning or FAILURE, with what to do; "
-            + "or skipped, with the reason. The exit code is 0 if no check fails, with or without warnings, 65 if one "
-            + "fails, and 66 if there is no such file.",
+            + "own, so that a crash is a finding. A finding names the file and the line of the code if the module was "
+            + "built with debug information and addr2line or llvm-symbolizer is in PATH. The result of a check is: "
+            + "pass; warning or FAILURE, with what to do; or skipped, with the reason. The exit code is 0 if no check "
+            + "fails, with or without warnings, 65 if one fails, and 66 if there is no such file.",
         arguments: [ArgumentSpecification(name: "file", kind: .file, help: "The shared library.")],
         options: [
             seed, noCalls, with, isolate, config, against, facade, .trust,
             OptionSpecification(
                 name: "--timeout", value: "seconds",
-                help: "The deadline of each check; one asynchronous call gets a quarter of it. (default: 30)"), .json,
+                help: "The timeout of each check; one asynchronous call gets a quarter of it. (default: 30)"), .json,
         ])
 
     static func run(_ invocation: Invocation) async throws(PluginError) {

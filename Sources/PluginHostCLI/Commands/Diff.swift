@@ -9,13 +9,14 @@ enum Diff: Command {
         discussion:
             "This compares manifests: what was added, changed and removed, what of it breaks callers, and whether the "
             + "version of each module says so by the rules of Semantic Versioning. Modules of folders and of running "
-            + "hosts are compared by name. With one argument, the old modules are those that the running host serves. "
-            + "The exit code is 0 if the versions say what has changed, and 65 if one does not, or if a module "
-            + "was removed.",
+            + "hosts are compared by name. With one argument, that is the new side, and the old side is what the "
+            + "running host serves. The exit code is 0 if the versions say what has changed, and 65 if one does not, "
+            + "or if a module was removed.",
         arguments: [
             ArgumentSpecification(
                 name: "old", kind: .file,
-                help: "A shared library, a folder of them, or the socket of a running host."),
+                help: "A shared library, a folder of them, or the socket of a running host. The new side, if it is the "
+                    + "only argument."),
             ArgumentSpecification(name: "new", isRequired: false, kind: .file, help: "What to compare with it."),
         ],
         options: [

@@ -18,12 +18,12 @@ enum Run: Command {
 
     static let timeout = OptionSpecification(
         name: OptionSpecification.timeout.name, value: "seconds",
-        help: "The deadline of asynchronous calls that have none of their own.")
+        help: "The timeout of asynchronous calls that have none of their own.")
 
     static let stopPatience = OptionSpecification(
         name: "--stop-patience", value: "seconds",
-        help: "How long after a signal the orderly end may begin; then the program ends at once. (default: "
-            + "\(StopRequest.patience))")
+        help: "How long after the first signal the shutdown must have begun; otherwise the program ends immediately. "
+            + "Rounded up to whole seconds. (default: \(StopRequest.patience))")
 
     static let trace = OptionSpecification(
         name: "--trace", value: "file", help: "At the end, write how time was spent, as a Chrome trace.")

@@ -10,14 +10,19 @@ enum Seal: Command {
         name: "seal",
         overview: "Add the manifests of modules to their files, so that they can be read without running code.",
         discussion:
-            "This runs the entry function of each module once, in a process of its own, and appends a section with what "
-            + "it says, as PLUGIN_MANIFEST_FILE and manifest_file! do when a module in C, C++ or Rust is compiled. "
-            + "Everything else stays as it is. Each file is replaced in one step. A file that is sealed already is left "
-            + "alone. When a host opens the module, the seal and the code must say the same.",
+            "This opens each module in a process of its own, asks it for its manifest and its types, and appends a "
+            + "section with both. (PLUGIN_MANIFEST_FILE and manifest_file! do so when a module in C, C++ or Rust is "
+            + "compiled.) The rest of the file stays as it is. Each file is replaced in one step, unless it has this "
+            + "seal already. A host refuses a module whose seal and code do not say the same.",
         arguments: [
             ArgumentSpecification(name: "file", repeats: true, kind: .file, help: "The shared library.")
         ],
-        options: [.trust, .timeout])
+        options: [
+            .trust,
+            OptionSpecification(
+                name: "--timeout", value: "seconds",
+                help: "How long the code of each file may take. (default: 10)"),
+        ])
 
     static func run(_ invocation: Invocation) async throws(PluginError) {
         for file in invocation.arguments.positionals {

@@ -7,14 +7,14 @@ internal import PluginHost
 /// prompt.
 ///
 /// A second signal ends the program immediately, even if something hangs. A separate thread does the same if the
-/// orderly end has not begun within ``patience`` of the first signal.
+/// shutdown has not begun within ``patience`` of the first signal.
 struct StopRequest: Sendable {
-    /// The usual number of seconds after a signal within which the orderly end must have begun.
+    /// The usual number of seconds after a signal within which the shutdown must have begun.
     static let patience: UInt32 = 5
 
     /// Installs the signal handlers. Until then, signals end the program as usual.
     ///
-    /// - Parameter patience: How long after the first signal the orderly end may begin, in whole seconds, rounded up.
+    /// - Parameter patience: How long after the first signal the shutdown must have begun, rounded up to whole seconds.
     ///   Default: ``patience``.
     /// - Throws: `outOfResources` if no thread can be created.
     init(patience: Duration? = nil) throws(PluginError) {
@@ -41,6 +41,6 @@ struct StopRequest: Sendable {
     /// Blocks this thread until the end of the program is requested.
     func wait() { plugin_host_stop_wait() }
 
-    /// Reports that the orderly end has begun.
+    /// Reports that the shutdown has begun.
     func hasBegun() { plugin_host_stop_begun() }
 }

@@ -42,6 +42,15 @@ import Testing
         #expect(article.contains("\n\(list) run code of modules"), "\(list)")
     }
 
+    @Test func `The events are those of the records`() throws {
+        let records = try String(
+            contentsOfFile: "\(repository)/Sources/PluginHostCLI/Output/Records.swift", encoding: .utf8)
+        let names = Set(records.matches(of: /"event": "(\w+)"/).map { String($0.1) }).subtracting(["profile"])
+        let start = try #require(article.range(of: "`text`, and `event`: ")).upperBound
+        let listed = codes(String(article[start...].prefix { $0 != "." }))
+        #expect(Set(listed) == names && listed.count == names.count)
+    }
+
     @Test func `The errors are those of the endpoint`() throws {
         let codes = try table("code", "meaning").map { $0[0] }
         let errors: [RPCError] = [

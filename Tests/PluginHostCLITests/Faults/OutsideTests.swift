@@ -42,7 +42,7 @@ import Testing
         module.code = "__attribute__((constructor)) static void begin(void) { \(end); }"
         try module.build(into: program.plugins, as: "Leaver.so")
         let outcome = try program.run("list")
-        #expect(outcome.code == 70 && outcome.errors.contains("ended the program by exit or _exit"), "\(outcome)")
+        #expect(outcome.code == 70 && outcome.errors.contains("ended the program by exit, _exit or"), "\(outcome)")
         #expect(outcome.errors.contains("running the opening of"), "\(outcome.errors)")
     }
 

@@ -129,7 +129,7 @@ import Testing
         let file = try CModule(entry: "exit(0);").build(into: program.plugins, as: "leaving.so")
         _ = try program.run("list")
         let error = try program.run("list", "--json").module("leaving.so")?["error"]?["message"]?.string ?? ""
-        #expect(error.contains("was ended by exit or _exit during the entry of \(file)"), "\(error)")
+        #expect(error.contains("was ended by exit, _exit or quick_exit during the entry of \(file)"), "\(error)")
     }
 
     @Test func `A module is not quarantined if a second signal ends the host during its code`() throws {

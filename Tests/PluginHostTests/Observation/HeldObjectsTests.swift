@@ -57,8 +57,8 @@ import Testing
     @Test func `Objects that the program holds`() async throws {
         let books = [try host.perform("Library", "make"), try host.perform("Library", "make")]
         let status = try await waitsForDraining()
-        #expect(status.heldObjects.map(\.description) == ["2 Book are held by the program"])
-        #expect(status.reason.contains("2 Book are held by the program. A holder lets go of an object by"))
+        #expect(status.heldObjects.map(\.description) == ["2 × Book, held by the program"])
+        #expect(status.reason.contains("2 × Book, held by the program. A holder lets go of an object by"))
         withExtendedLifetime(books) {}
     }
 
@@ -73,14 +73,14 @@ import Testing
     @Test func `Objects that their own module never releases`() async throws {
         try host.perform("Library", "keep")
         let status = try await waitsForDraining()
-        #expect(status.heldObjects.map(\.description) == ["1 Book is held by Library"])
+        #expect(status.heldObjects.map(\.description) == ["1 × Book, held by Library"])
     }
 
     @Test func `Objects that were released have no holder`() async throws {
         _ = try host.perform("Reader", "take", [try host.perform("Library", "make")])
         #expect(await becomesTrue { host.heldObjects.isEmpty })
         let book = try host.perform("Library", "make")
-        #expect(host.heldObjects.map(\.description) == ["1 Book is held by the program"])
+        #expect(host.heldObjects.map(\.description) == ["1 × Book, held by the program"])
         withExtendedLifetime(book) {}
     }
 }

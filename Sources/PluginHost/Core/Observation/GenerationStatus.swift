@@ -107,13 +107,13 @@ public struct GenerationStatus: Sendable {
         }
         if calls.count > 5 { parts.append("\(calls.count - 5) other calls") }
         if !heldObjects.isEmpty {
-            parts += heldObjects.prefix(5).map(\.description)
-            if heldObjects.count > 5 { parts.append("objects of \(heldObjects.count - 5) other types are held") }
+            parts.append("still has " + heldObjects.prefix(5).map(\.description).joined(separator: "; "))
+            if heldObjects.count > 5 { parts.append("objects of \(heldObjects.count - 5) other types") }
         } else if objects > 0 {
             parts.append("\(objects) \(objects == 1 ? "object is" : "objects are") held")
         }
         if parts.isEmpty { return "is not used any more." }
-        return parts.joined(separator: ", ") + "." + (heldObjects.isEmpty ? "" : " " + HeldObjects.advice)
+        return parts.joined(separator: "; ") + "." + (heldObjects.isEmpty ? "" : " " + HeldObjects.advice)
     }
 }
 

@@ -12,12 +12,11 @@ public struct HeldObjects: Sendable, Hashable, CustomStringConvertible {
     /// instance for a call, or an isolated module.
     public let holders: [String?]
 
-    /// The objects and their holders, in words: `1 Cursor is held by Clerk and the program`.
+    /// The objects and their holders, in words: `2 × Cursor, held by Clerk and the program`.
     public var description: String {
-        let names = holders.map { $0 ?? "the program" }
-        let last = names.last.map { names.count == 1 ? " by \($0)" : " and \($0)" } ?? ""
-        let by = names.count > 1 ? " by " + names.dropLast().joined(separator: ", ") + last : last
-        return "\(count) \(type.shortened) \(count == 1 ? "is" : "are") held\(by)"
+        let names = holders.isEmpty ? ["the host"] : holders.map { $0 ?? "the program" }
+        let others = names.dropLast().joined(separator: ", ")
+        return "\(count) × \(type.shortened), held by \(others.isEmpty ? "" : "\(others) and ")\(names.last!)"
     }
 
     /// What to do about objects that are held for too long.

@@ -62,7 +62,7 @@ struct DeadJournal {
         if let end, end.number != 0 {
             // A module that had already been started may have ended the host.
             guard let culprit = starts[end.number] else { return [] }
-            return [culprit.blamed(for: end.kind == .exit ? "ended by exit or _exit" : nil)]
+            return [culprit.blamed(for: end.kind == .exit ? "ended by exit, _exit or quick_exit" : nil)]
         }
         return starts.sorted { $0.key < $1.key }.map(\.value).filter { !$0.running.isEmpty }.map { start in
             var entry = start.blamed(for: nil)

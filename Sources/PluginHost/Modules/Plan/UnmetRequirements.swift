@@ -1,7 +1,8 @@
 import PluginABI
 import PluginFile
 
-/// The reasons why modules wait: a requirement is missing, has another version, itself waits, or is circular.
+/// The reasons why modules wait: a requirement is missing, has another version, itself waits or is starting, or
+/// is circular.
 struct UnmetRequirements {
     private let manifests: [ModuleManifest]
     private let starting: Set<Int>
@@ -56,7 +57,9 @@ struct UnmetRequirements {
         }
         return PluginError(
             .requirementWaits,
-            "\(name) waits: it requires \(requirement), which \(waitsForHook(index) ? "is starting" : "itself waits").")
+            waitsForHook(index)
+                ? "\(name) requires \(requirement), which is starting, and starts after it."
+                : "\(name) waits: it requires \(requirement), which itself waits.")
     }
 
     /// Returns whether a module waits only for hooks that have not returned yet: its own, or those of modules that it
