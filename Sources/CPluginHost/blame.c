@@ -308,13 +308,51 @@ struct journal {
 };
 
 static struct journal *journals;
-static pid_t owner; /* the process that owns the journals */
-static int starts;  /* the number of modules that are being started */
+static pid_t owner; /* atomic: the process that owns the journals */
 
-void plugin_host_count_starts(int change) { __atomic_add_fetch(&starts, change, __ATOMIC_ACQ_REL); }
+/* A child of fork does not own them: its end is not that of the host. */
+static int owns_journals(void) { return getpid() == __atomic_load_n(&owner, __ATOMIC_ACQUIRE); }
+
+/* A file whose module is being started. Never freed: a signal handler may read the list. A free entry is reused. */
+struct start {
+    uint64_t file; /* atomic; PLUGIN_HOST_NOBODY for none */
+    struct start *next;
+};
+
+static struct start *starts;
+static int starts_count; /* atomic */
+
+void plugin_host_begin_start(uint64_t file) {
+    __atomic_add_fetch(&starts_count, 1, __ATOMIC_ACQ_REL);
+    for (struct start *start = __atomic_load_n(&starts, __ATOMIC_ACQUIRE); start; start = start->next) {
+        uint64_t none = PLUGIN_HOST_NOBODY;
+        if (__atomic_compare_exchange_n(&start->file, &none, file, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return;
+    }
+    struct start *start = calloc(1, sizeof *start);
+    if (!start) return; /* an exit of this file keeps its exit code */
+    start->file = file;
+    start->next = __atomic_load_n(&starts, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&starts, &start->next, start, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {}
+}
+
+void plugin_host_end_start(uint64_t file) {
+    __atomic_sub_fetch(&starts_count, 1, __ATOMIC_ACQ_REL);
+    for (struct start *start = __atomic_load_n(&starts, __ATOMIC_ACQUIRE); start; start = start->next) {
+        uint64_t own = file;
+        if (__atomic_compare_exchange_n(
+                &start->file, &own, PLUGIN_HOST_NOBODY, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            return;
+    }
+}
+
+static int is_starting(uint64_t file) {
+    const struct start *start = __atomic_load_n(&starts, __ATOMIC_ACQUIRE);
+    while (start && __atomic_load_n(&start->file, __ATOMIC_ACQUIRE) != file) start = start->next;
+    return start != NULL;
+}
 
 void plugin_host_mark_journals(const char *kind, uint64_t file) {
-    if (getpid() != owner) return; /* a child of fork: its end is not that of the host */
+    if (!owns_journals()) return;
     char line[64], digits[20];
     size_t length = 0, count = 0;
     for (const char *c = "{\""; *c; c++) line[length++] = *c;
@@ -417,48 +455,63 @@ static _Noreturn void fail_exit(void) {
     for (;;) syscall(SYS_exit_group, software_error);
 }
 
-/* Runs on the thread that ends the process. */
-static void note_exit(int status) {
-    static int is_noted;
-    int is_starting = __atomic_load_n(&starts, __ATOMIC_ACQUIRE) > 0;
-    int is_reported = __atomic_load_n(&reports_exits, __ATOMIC_ACQUIRE);
-    if ((!is_starting && !is_reported) || getpid() != owner) return;
-    if (__atomic_exchange_n(&is_noted, 1, __ATOMIC_ACQ_REL)) return;
+/* The file of the innermost call of this thread, of its step, or of the nearest code of a module on its stack. */
+static uint64_t file_that_exits(void) {
     uint64_t file = file_of_thread();
-    if (file == PLUGIN_HOST_NOBODY) {
-        const struct image *image = NULL;
-        _Unwind_Backtrace(find_image, &image);
-        if (!image) image = image_at(plugin_host_thread_origin);
-        if (image) file = image->file;
-    }
+    if (file != PLUGIN_HOST_NOBODY) return file;
+    const struct image *image = NULL;
+    _Unwind_Backtrace(find_image, &image);
+    if (!image) image = image_at(plugin_host_thread_origin);
+    return image ? image->file : PLUGIN_HOST_NOBODY;
+}
+
+/* The file of the module that contains the caller of _exit(). The program may call it in a signal handler that has
+ * interrupted code of a module, so it does not matter whose code is below on the stack. Async-signal-safe. */
+static uint64_t file_of_caller(const void *return_address) {
+    const struct image *image = image_at((uintptr_t)return_address - 1);
+    return image ? image->file : PLUGIN_HOST_NOBODY;
+}
+
+/* Runs on the thread that ends the process. `return_address` is that of a call of _exit(); null for other exits. */
+static void note_exit(int status, const void *return_address) {
+    static int is_noted;
+    int is_any_starting = __atomic_load_n(&starts_count, __ATOMIC_ACQUIRE) > 0;
+    int is_reported = __atomic_load_n(&reports_exits, __ATOMIC_ACQUIRE);
+    if ((!is_any_starting && !is_reported) || !owns_journals()) return;
+    if (__atomic_exchange_n(&is_noted, 1, __ATOMIC_ACQ_REL)) return;
+    uint64_t file = return_address ? file_of_caller(return_address) : file_that_exits();
     if (file <= PLUGIN_HOST_THE_PROGRAM) return;
-    if (is_starting) plugin_host_mark_journals("exit", file);
+    if (is_any_starting) plugin_host_mark_journals("exit", file);
     if (is_reported) report_exit(file, status);
-    if (is_reported && is_starting && !runs_action()) fail_exit();
+    if (is_reported && is_starting(file) && !runs_action()) fail_exit();
 }
 
 static void note_exit_with_status(int status, void *unused) {
     (void)unused;
-    note_exit(status);
+    note_exit(status, NULL);
 }
 
-static void note_quick_exit(void) { note_exit(unknown_status); }
+static void note_quick_exit(void) { note_exit(unknown_status, NULL); }
 
-static void watch_exits(void) {
-    owner = getpid();
+static void register_handlers(void) {
     on_exit(note_exit_with_status, NULL);
     at_quick_exit(note_quick_exit);
 }
 
-static pthread_once_t watches_exits = PTHREAD_ONCE_INIT;
+/* From now on, this process owns the journals: a program may have become another process since the last call. */
+static void watch_exits(void) {
+    static pthread_once_t is_registered = PTHREAD_ONCE_INIT;
+    pthread_once(&is_registered, register_handlers);
+    __atomic_store_n(&owner, getpid(), __ATOMIC_RELEASE);
+}
 
 void plugin_host_report_exits(void) {
-    pthread_once(&watches_exits, watch_exits);
+    watch_exits();
     __atomic_store_n(&reports_exits, 1, __ATOMIC_RELEASE);
 }
 
 int plugin_host_add_journal(int descriptor) {
-    pthread_once(&watches_exits, watch_exits);
+    watch_exits();
     for (struct journal *journal = __atomic_load_n(&journals, __ATOMIC_ACQUIRE); journal; journal = journal->next) {
         int none = 0;
         if (__atomic_compare_exchange_n(&journal->file, &none, descriptor + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -486,12 +539,13 @@ void plugin_host_remove_journal(int descriptor) {
 #endif
 #if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
 
-static _Noreturn void end_process(int status) {
-    note_exit(status);
+static _Noreturn void end_process(int status, const void *return_address) {
+    note_exit(status, return_address);
     for (;;) syscall(SYS_exit_group, status);
 }
 
-__attribute__((weak)) _Noreturn void _exit(int status) { end_process(status); }
-__attribute__((weak)) _Noreturn void _Exit(int status) { end_process(status); }
+#define CALLER __builtin_extract_return_addr(__builtin_return_address(0))
+__attribute__((weak)) _Noreturn void _exit(int status) { end_process(status, CALLER); }
+__attribute__((weak)) _Noreturn void _Exit(int status) { end_process(status, CALLER); }
 
 #endif

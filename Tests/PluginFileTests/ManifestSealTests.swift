@@ -172,4 +172,37 @@ import Testing
         let error = #expect(throws: PluginError.self) { try sealed(bytes, seal) }
         #expect(error?.message.contains("--strip-section-headers") == true, "\(error?.message ?? "")")
     }
+
+    // MARK: - Comparing
+
+    private func check(_ seal: ManifestSeal, _ text: String, minor: UInt16 = 3, toolchain: String = "c") throws {
+        let manifest = try text.utf8Span.span.withUnsafeBytes { try ModuleManifest(parsing: $0, abiMinor: minor) }
+        try seal.check(minor: minor, toolchain: toolchain, text: text, manifest: manifest, path: "/p/a.so")
+    }
+
+    @Test func `of a seal that the build has embedded, only the manifest counts`() throws {
+        let embedded = try #require(try seal(Self.library()))
+        #expect(embedded.isEmbedded)
+        try check(embedded, Self.json)
+        let appended = ManifestSeal(abiMinor: 0, toolchain: "c", manifest: Self.json, typedManifest: nil)
+        try check(appended, Self.json, minor: 0)
+        #expect(throws: PluginError.self) { try check(appended, Self.json) }
+        #expect(throws: PluginError.self) { try check(appended, Self.json, minor: 0, toolchain: "swift") }
+        let other = Self.json.replacing("1.0.0", with: "1.0.1")
+        let error = #expect(throws: PluginError.self) { try check(embedded, other) }
+        #expect(error?.message.contains("differs in “version”") == true, "\(error?.message ?? "")")
+        // The code has types besides, which no build embeds.
+        let typed = ManifestSeal(abiMinor: 3, toolchain: "c", manifest: Self.json, typedManifest: "{}")
+        #expect(try sealed(Self.library(), typed) == Self.library())
+    }
+
+    @Test func `a seal that the build has embedded is never replaced, even if it cannot be read`() throws {
+        let seal = ManifestSeal(abiMinor: 0, toolchain: "", manifest: Self.json, typedManifest: nil)
+        let error = #expect(throws: PluginError.self) { try sealed(Self.library(magic: "7"), seal) }
+        #expect(error?.code == .invalidFile && error?.message.contains("PLUGIN_SEAL_MAGIC") == true)
+        let other = Self.json.replacing("1.0.0", with: "1.0.1")
+        let changed = ManifestSeal(abiMinor: 0, toolchain: "", manifest: other, typedManifest: nil)
+        let mismatch = #expect(throws: PluginError.self) { try sealed(Self.library(), changed) }
+        #expect(mismatch?.message.contains("“version”") == true, "\(mismatch?.message ?? "")")
+    }
 }

@@ -35,16 +35,18 @@ void plugin_host_expect_image(const char *path, const char *label, uint64_t file
 
 /* Adds a journal: a file to which a line is written when a signal or an exit ends the process, {"fatal":NUMBER} or
  * {"exit":NUMBER}. An exit that is not caused by a module writes no line; a signal whose cause is unknown writes
- * PLUGIN_HOST_NOBODY. The file must be open with O_APPEND. Returns 1, or 0 if there is no memory. A process that was
- * forked from this one writes no lines. */
+ * PLUGIN_HOST_NOBODY. The file must be open with O_APPEND. Returns 1, or 0 if there is no memory. Only the process that
+ * was the last to call this, or plugin_host_report_exits, writes lines: a child of fork writes none. */
 int plugin_host_add_journal(int descriptor);
 void plugin_host_remove_journal(int descriptor);
-/* Adds to the number of modules that are being started. While it is 0, exits are not written to journals. */
-void plugin_host_count_starts(int change);
+/* The start of the module of a file begins or ends. While no module is being started, exits are not written to
+ * journals. */
+void plugin_host_begin_start(uint64_t file);
+void plugin_host_end_start(uint64_t file);
 
 /* From now on, an exit by code of a module is reported on standard error, with the calls of the thread that ends the
- * process. The exit code stays that of the module. If code other than an action ends the process while modules are
- * being started, it is 70. */
+ * process. _exit() and _Exit() count as the module's only if its code calls them directly. The exit code stays that of
+ * the module. If code other than an action ends the process while its module is being started, it is 70. */
 void plugin_host_report_exits(void);
 
 /* From now on, the report of a fatal signal also writes where the code of modules was to a descriptor: a line

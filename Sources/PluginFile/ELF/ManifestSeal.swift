@@ -12,6 +12,9 @@ package struct ManifestSeal: Sendable {
     package let manifest: String
     /// The manifest with the types that the module derives from its code; `nil` if it derives none.
     package let typedManifest: String?
+    /// Whether the build has embedded it, as `PLUGIN_MANIFEST_FILE` does. Such a seal states only the manifest: its
+    /// version and its toolchain are those of the header file, not of the description.
+    package let isEmbedded: Bool
 
     /// The name of the section.
     static let section: StaticString = "pluginhost_manifest"
@@ -25,6 +28,7 @@ package struct ManifestSeal: Sendable {
     package init(abiMinor: UInt16, toolchain: String, manifest: String, typedManifest: String?) {
         (abiMajor, self.abiMinor) = (UInt16(PLUGIN_ABI_MAJOR), abiMinor)
         (self.toolchain, self.manifest, self.typedManifest) = (toolchain, manifest, typedManifest)
+        isEmbedded = false
     }
 
     /// Reads the seal of a file; `nil` if it has none.
@@ -36,6 +40,7 @@ package struct ManifestSeal: Sendable {
         guard let section = found.first else { return nil }
         try file.check(found.count == 1, else: "it has \(found.count) seals (sections \(Self.section)), expected one")
         try sections.checkPlace(of: section)
+        isEmbedded = section.isInMemory
         let size = section.size
         try file.check(
             size >= Self.headerSize && size <= 3 << 20,
@@ -110,7 +115,31 @@ package struct ManifestSeal: Sendable {
         }
     }
 
-    /// Checks that the seal and the description that the code returns say the same.
+    /// Returns what the manifests of the seal and of the code differ in; `nil` if they say the same.
+    ///
+    /// - Parameters:
+    ///   - text: The text of the manifest of the code.
+    ///   - manifest: The same, parsed; `nil` if only the texts are compared.
+    ///   - minor: The minor version of the binary interface in the description.
+    func difference(from text: String, _ manifest: ModuleManifest?, minor: UInt16) -> String? {
+        if self.manifest.utf8.elementsEqual(text.utf8) { return nil }
+        func parsed(_ text: String) -> ModuleManifest? {
+            text.utf8Span.span.withUnsafeBytes { try? ModuleManifest(parsing: $0, abiMinor: minor) }
+        }
+        guard let sealed = parsed(self.manifest) else { return "the manifest in the seal is not valid" }
+        guard let manifest = manifest ?? parsed(text) else { return "the manifest of the code is not valid" }
+        guard sealed.name == manifest.name else {
+            return "the seal names the module \(sealed.name), the code \(manifest.name)"
+        }
+        if sealed == manifest { return nil }
+        func members(_ text: String) -> [String: Value] { (try? Value(jsonMessage: Array(text.utf8)))?.map ?? [:] }
+        let (old, new) = (members(self.manifest), members(text))
+        let keys = Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }.sorted().prefix(8)
+        return "the manifest of \(manifest.name) differs in \(keys.map { "“\($0.shortened)”" }.joined(separator: ", "))"
+    }
+
+    /// Checks that the seal and the description that the code returns say the same. Of a seal that the build has
+    /// embedded, only the manifest is compared.
     ///
     /// - Parameters:
     ///   - minor: The minor version of the binary interface in the description.
@@ -129,20 +158,13 @@ package struct ManifestSeal: Sendable {
                     + "its description does not refer to the embedded manifest (PLUGIN_MANIFEST, SEAL.manifest()). "
                     + "Build it again; if the build embeds no manifest, then seal it: pluginhost seal \(path)")
         }
-        guard minor == abiMinor else {
+        guard isEmbedded || minor == abiMinor else {
             throw mismatch("the seal is for version \(abiMajor).\(abiMinor), the description for \(abiMajor).\(minor)")
         }
-        guard self.toolchain.utf8.elementsEqual(toolchain.utf8) else {
+        guard isEmbedded || self.toolchain.utf8.elementsEqual(toolchain.utf8) else {
             throw mismatch(
                 "the seal names the toolchain “\(self.toolchain.shortened)”, the description “\(toolchain.shortened)”")
         }
-        if self.manifest.utf8.elementsEqual(text.utf8) { return }
-        guard let sealed = try? parsedManifest(path: path) else {
-            throw mismatch("the manifest in the seal is not valid")
-        }
-        guard sealed.name == manifest.name else {
-            throw mismatch("the seal names the module \(sealed.name), the code \(manifest.name)")
-        }
-        guard sealed == manifest else { throw mismatch("the manifest of \(manifest.name) differs") }
+        if let difference = difference(from: text, manifest, minor: minor) { throw mismatch(difference) }
     }
 }

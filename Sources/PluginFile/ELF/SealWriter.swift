@@ -3,13 +3,15 @@ package import PluginABI
 /// Adds seals to files that are linked already. It only appends: a section, the names of sections, and section headers.
 /// Program headers and segments stay as they are, except that the ELF header states where the section headers are.
 package enum SealWriter {
-    /// Returns the bytes of a file with a seal; the same bytes if it has an equal one already.
+    /// Returns the bytes of a file with a seal; the same bytes if it has an equal one already, or if the build has
+    /// embedded the same manifest.
     ///
     /// - Parameters:
     ///   - bytes: The file, which must not change during the call.
     ///   - path: The path of the file in errors.
-    /// - Throws: `invalidFile` if the file has no section headers, too many, or a damaged seal; `sealMismatch` if the
-    ///   build has embedded another manifest.
+    /// - Throws: `invalidFile` if the file has no section headers, too many, or more than one seal; `sealMismatch` if
+    ///   the build has embedded another manifest; the error of the seal if the build has embedded one that cannot be
+    ///   read.
     package static func sealed(
         _ bytes: UnsafeRawBufferPointer, with seal: ManifestSeal, path: String
     ) throws(PluginError) -> [UInt8] {
@@ -22,15 +24,18 @@ package enum SealWriter {
         try file.check(count < 0xff00 - 1, else: "it has \(count) sections, which are too many for one more")
         let found = try sections.all(named: ManifestSeal.section)
         try file.check(found.count <= 1, else: "it has \(found.count) seals, expected one at most")
-        if let old = try? ManifestSeal(of: file, sections) {
-            if old.hasSameContent(as: seal) { return Array(bytes) }
-            guard found.first?.isInMemory != true else {
+        if found.first?.isInMemory == true {
+            // The code refers to its bytes, so they are never replaced, even if they are damaged.
+            let embedded = try ManifestSeal(of: file, sections)
+            if let difference = embedded?.difference(from: seal.manifest, nil, minor: seal.abiMinor) {
                 throw PluginError(
                     .sealMismatch,
-                    "The build has embedded a manifest in \(path) that is not that of its code, so it cannot be sealed. "
-                        + "Let the description refer to PLUGIN_MANIFEST, and build it again.")
+                    "The build has embedded a manifest in \(path) that is not that of its code, so it cannot be sealed: "
+                        + "\(difference). Let the description refer to PLUGIN_MANIFEST, and build it again.")
             }
+            return Array(bytes)
         }
+        if let old = try? ManifestSeal(of: file, sections), old.hasSameContent(as: seal) { return Array(bytes) }
 
         var output = Array(bytes)
         func align() { output += repeatElement(0, count: (8 - output.count % 8) % 8) }

@@ -230,8 +230,9 @@ extension PluginHost {
 
     /// Installs a report for fatal signals and for exits: if this program crashes, or code of a module ends it by `exit`,
     /// `_exit`, `_Exit` or `quick_exit`, the report on standard error names the module and action that were running.
-    /// The exit code stays that of the module. If code other than an action ends the program while modules are being
-    /// started, it is 70. For programs; call this once, early.
+    /// The exit code stays that of the module. If code other than an action ends the program while its module is being
+    /// started, it is 70. For programs; call this once, early (a program that forks to become a daemon may do so
+    /// afterwards, before it starts a host).
     public static func installFatalSignalReport() {
         plugin_host_install_fatal_signal_report()
         plugin_host_report_exits()

@@ -145,11 +145,15 @@ struct ModuleCheck: Sendable {
     // MARK: One step
 
     /// Returns a place in the copy of a file that a host has opened as one in the file itself: the copy may be gone.
-    private func inOriginal(_ place: CodePlace) -> CodePlace {
+    /// `nil` if it is in none of the files of this check: the module can report anything.
+    private func inOriginal(_ place: CodePlace) -> CodePlace? {
         let name = (place.file as NSString).lastPathComponent
         let file = ([path] + others.map(Self.absolute)).first { ($0 as NSString).lastPathComponent == name }
-        return CodePlace(file: file ?? place.file, offset: place.offset)
+        return file.map { CodePlace(file: $0, offset: place.offset) }
     }
+
+    /// How many places of a crash are looked up, the innermost first.
+    private static let placesMax = 16
 
     /// Runs a step in a child process. Returns its result, and whether the module has become active, which only
     /// `lifecycle` reports.
@@ -167,7 +171,8 @@ struct ModuleCheck: Sendable {
         let (bytes, ending) = try ChildProcess(arguments: ["pluginhost", CheckChild.word, folder])
             .collect(deadline: deadline)
         let all = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
-        let stack = all.compactMap { CodePlace(line: $0) }.map(inOriginal)
+        let stack = Array(
+            all.lazy.compactMap { CodePlace(line: $0) }.compactMap(inOriginal).prefix(Self.placesMax))
         let lines = all.filter { CodePlace(line: $0) == nil }
         let hasStarted = lines.first == "{\"started\":true}"
         func value(_ line: Substring?) -> Value? { line.flatMap { try? Value(jsonMessage: Array($0.utf8)) } }
@@ -178,7 +183,7 @@ struct ModuleCheck: Sendable {
         if case .exited(0) = ending, let last, last["check"] != nil {
             result = CheckResult(step.rawValue, told: last)
             for index in result.findings.indices {
-                result.findings[index].place = result.findings[index].place.map(inOriginal)
+                result.findings[index].place = result.findings[index].place.flatMap(inOriginal)
             }
             result.setLocations(symbolizer)
             return (result, hasStarted)

@@ -10,8 +10,9 @@ enum Diff: Command {
             "This compares manifests: what was added, changed and removed, what of it breaks callers, and whether the "
             + "version of each module says so by the rules of Semantic Versioning. Modules of folders and of running "
             + "hosts are compared by name. With one argument, that is the new side, and the old side is what the "
-            + "running host serves. The exit code is 0 if the versions say what has changed, and 65 if one does not, "
-            + "or if a module was removed.",
+            + "running host serves. The exit code is 0 if the versions say what has changed, 65 if one does not, or if "
+            + "a module was removed, and 69 if the host knows a module but does not serve it, for instance because it "
+            + "has failed.",
         arguments: [
             ArgumentSpecification(
                 name: "old", kind: .file,
@@ -31,6 +32,8 @@ enum Diff: Command {
         var records: [Value] = []
         var wrong: [String] = []
         for name in try names(old, new) {
+            try requireServed(name, old, new)
+            try requireSameTypes(name, old, new, invocation.console)
             let before = old.isFile && new.isFile ? old.manifests[0] : old.manifest(of: name)
             let record = try compare(name, before, new.manifest(of: name))
             records.append(record)
@@ -74,7 +77,34 @@ enum Diff: Command {
         guard old.isFile == new.isFile else {
             throw .usage("One is a file, the other a folder. Compare two files, or two folders.")
         }
-        return Set(old.names + new.names).sorted()
+        return Set(old.names + new.names + old.unserved.keys + new.unserved.keys).sorted()
+    }
+
+    /// Checks that a host serves the module, if it knows it: otherwise it would seem to be added or removed.
+    private static func requireServed(
+        _ name: String, _ old: DiffedModules, _ new: DiffedModules
+    ) throws(PluginError) {
+        guard let state = old.unserved[name] ?? new.unserved[name] else { return }
+        throw PluginError(
+            .moduleUnavailable,
+            "The host knows the module “\(name.shortened)”, but does not serve it: its state is “\(state)”. 'pluginhost "
+                + "list' says why. There is nothing to compare until it serves.")
+    }
+
+    /// Prints what the manifests of a module lack, and checks that not only one of them lacks types.
+    private static func requireSameTypes(
+        _ name: String, _ old: DiffedModules, _ new: DiffedModules, _ console: Console
+    ) throws(PluginError) {
+        for (side, modules) in [("old", old), ("new", new)] {
+            for note in modules.notes[name] ?? [] { console.diagnose("\(name) (\(side)): \(note)".printable) }
+        }
+        guard old.names.contains(name), new.names.contains(name), old.isUntyped(name) != new.isUntyped(name) else {
+            return
+        }
+        throw PluginError(
+            .inspectionCrashed,
+            "The types of the \(old.isUntyped(name) ? "old" : "new") version of “\(name.shortened)” are not known, so the "
+                + "two cannot be compared. If its code only takes long, pass a longer '--timeout'.")
     }
 
     private static func compare(_ name: String, _ old: Value?, _ new: Value?) throws(PluginError) -> Value {

@@ -10,6 +10,10 @@ struct DiffedModules {
     let isHost: Bool
     /// Manifests in the order of the files.
     let manifests: [Value]
+    /// The state of each module that the host knows, but does not serve, by name.
+    var unserved: [String: String] = [:]
+    /// What the manifests lack, by the name of the module.
+    var notes: [String: [String]] = [:]
 
     var names: [String] { manifests.map { $0.text("name") } }
 
@@ -29,33 +33,53 @@ struct DiffedModules {
             let host = try AttachedHost(path: path)
             defer { host.end() }
             try await self.init(of: host, arguments)
-        case S_IFDIR: self.init(manifests: try Self.folder(path, arguments))
+        case S_IFDIR: self.init(reports: try Self.folder(path, arguments))
         default:
             let report = try Self.inspect(path, arguments)
-            self.init(manifests: [report["manifest"] ?? nil], isFile: true)
+            self.init(reports: [report], isFile: true)
         }
     }
 
-    /// Asks a running host for the modules that it serves.
+    /// Asks a running host for the modules that it serves, as soon as it has started.
     init(of host: any HostService, _ arguments: ParsedArguments) async throws(PluginError) {
-        var manifests: [Value] = []
-        for module in try await host.request("list", [:]).list ?? [] where module["state"] == "active" {
-            let parameters = try ["name": module["name"] ?? nil].withTimeout(of: arguments)
+        /// Returns `nil` for a module that does not serve, or has gone since it was listed.
+        func report(_ name: String) async throws(PluginError) -> Value? {
             do throws(PluginError) {
-                manifests.append(try await host.request("manifest", parameters)["manifest"] ?? nil)
+                return try await host.request("manifest", ["name": .string(name)].withTimeout(of: arguments))
             } catch {
-                // It may have gone since it was listed.
                 guard error.code == .unknownModule else { throw error }
+                return nil
             }
         }
-        self.init(manifests: manifests, isHost: true)
+        // This waits for the start, which the list does not.
+        _ = try await report("?")
+        var reports: [Value] = []
+        var states: [String: String] = [:]
+        for module in try await host.request("list", [:]).list ?? [] {
+            guard let name = module["name"]?.string, !name.isEmpty else { continue }
+            if module["state"] == "active", let report = try await report(name) {
+                reports.append(report)
+            } else {
+                states[name] = module.text("state")
+            }
+        }
+        self.init(reports: reports, isHost: true)
+        for name in names { states[name] = nil }
+        unserved = states
     }
 
-    private init(manifests: [Value], isFile: Bool = false, isHost: Bool = false) {
-        (self.manifests, self.isFile, self.isHost) = (manifests, isFile, isHost)
+    private init(reports: [Value], isFile: Bool = false, isHost: Bool = false) {
+        manifests = reports.map { $0["manifest"] ?? nil }
+        (self.isFile, self.isHost) = (isFile, isHost)
+        for report in reports where report["notes"] != nil {
+            notes[(report["manifest"] ?? nil).text("name"), default: []] += report.texts("notes")
+        }
     }
 
-    /// Returns the manifests of the modules in a folder. The libraries that these modules bring along are not modules.
+    /// Whether the manifest of a module lacks all types that its code derives.
+    func isUntyped(_ name: String) -> Bool { notes[name]?.contains { $0.hasPrefix("The types are not") } == true }
+
+    /// Returns the descriptions of the modules in a folder. The libraries that these modules bring along are not modules.
     private static func folder(_ path: String, _ arguments: ParsedArguments) throws(PluginError) -> [Value] {
         let names: [String]
         do { names = try FileManager.default.contentsOfDirectory(atPath: path) } catch {
@@ -71,7 +95,7 @@ struct DiffedModules {
         }
         let libraries = Set(reports.flatMap { ($0["elf"] ?? nil).texts("staged") })
         if let (_, error) = errors.first(where: { !libraries.contains($0.file) }) { throw error }
-        return reports.map { $0["manifest"] ?? nil }
+        return reports
     }
 
     private static func inspect(_ file: String, _ arguments: ParsedArguments) throws(PluginError) -> Value {

@@ -13,7 +13,8 @@ enum Seal: Command {
             "This opens each module in a process of its own, asks it for its manifest and its types, and appends a "
             + "section with both. (PLUGIN_MANIFEST_FILE and manifest_file! do so when a module in C, C++ or Rust is "
             + "compiled.) The rest of the file stays as it is. Each file is replaced in one step, unless it has this "
-            + "seal already. A host refuses a module whose seal and code do not say the same.",
+            + "seal already, and keeps its owner, group and permissions; a file with several hard links is refused. A "
+            + "host refuses a module whose seal and code do not say the same.",
         arguments: [
             ArgumentSpecification(name: "file", repeats: true, kind: .file, help: "The shared library.")
         ],
@@ -44,6 +45,12 @@ enum Seal: Command {
             throw PluginError(.fileNotFound, "There is no file \(file.shortened).")
         }
         let before = fileStatus(path)
+        if let before, before.st_nlink > 1 {
+            throw PluginError(
+                .refused,
+                "\(file) has \(before.st_nlink) hard links, and only one of them would be sealed. Copy the file, and seal "
+                    + "the copy.")
+        }
         guard
             let seal = try PluginHost.sealContent(
                 of: path, trustsEveryone: arguments.has(.trust), timeout: deadline)
@@ -65,7 +72,7 @@ enum Seal: Command {
         return true
     }
 
-    /// Replaces a file by a whole one with the same mode.
+    /// Replaces a file by a whole one with the same owner, group and permissions.
     ///
     /// - Parameter before: The status of the file when it was read.
     private static func replace(_ path: String, by bytes: [UInt8], _ before: stat?) throws(PluginError) {
@@ -81,8 +88,17 @@ enum Seal: Command {
         guard let before, let now = fileStatus(path), FileIdentity(before) == FileIdentity(now) else {
             throw PluginError(.conflict, "\(path) was changed while it was being sealed. Seal it again.")
         }
-        guard chmod(temporary, before.st_mode & 0o7777) == 0, rename(temporary, path) == 0 else {
-            throw PluginError(.cannotCreate, "\(path) cannot be replaced: \(String(cString: strerror(errno))).")
+        func failed(_ what: String) -> PluginError {
+            PluginError(.cannotCreate, "\(path) cannot be replaced: \(what)\(String(cString: strerror(errno))).")
         }
+        let descriptor = open(temporary, O_RDWR | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failed("") }
+        defer { close(descriptor) }
+        guard fchown(descriptor, before.st_uid, before.st_gid) == 0 else {
+            throw failed("the new file cannot get its owner \(before.st_uid) and group \(before.st_gid): ")
+        }
+        // After the change of the owner, which clears bits of the mode.
+        guard fchmod(descriptor, before.st_mode & 0o777) == 0, fsync(descriptor) == 0, rename(temporary, path) == 0
+        else { throw failed("") }
     }
 }

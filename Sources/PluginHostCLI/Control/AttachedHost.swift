@@ -78,7 +78,7 @@ final class AttachedHost: HostService {
     /// Returns how long to wait for the answer; `nil` if it may take as long as code of modules does.
     private func deadline(_ method: String, _ parameters: [String: Value]) -> Duration? {
         if let timeout = parameters["timeout"]?.double.flatMap(Duration.init(timeout:)) { return timeout + Self.grace }
-        return HostMethod.named[method]?.waits == true ? nil : patience
+        return HostMethod.named[method]?.waitsForModules == true ? nil : patience
     }
 
     private func readLine(within deadline: Duration?) throws(PluginError) -> [UInt8] {

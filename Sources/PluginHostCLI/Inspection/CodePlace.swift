@@ -62,7 +62,7 @@ struct CodeLocation: Hashable, Sendable {
 
 /// Finds functions, source files and lines with `addr2line` or `llvm-symbolizer`, if one of them is installed.
 struct Symbolizer: Sendable {
-    /// How long the tool may take for one file.
+    /// How long the tool may take, for all places.
     static let deadline = Duration.seconds(5)
     /// The absolute path of the tool; `nil` if there is none.
     var tool = Self.installed
@@ -76,9 +76,10 @@ struct Symbolizer: Sendable {
 
     /// Returns the locations of places, in their order.
     func locations(of places: [CodePlace]) -> [CodeLocation] {
+        let end = ContinuousClock.now + Self.deadline
         var known: [CodePlace: CodeLocation] = [:]
         for (file, places) in Dictionary(grouping: places, by: \.file) {
-            for (place, lines) in zip(places, pairs(file, places)) {
+            for (place, lines) in zip(places, pairs(file, places, until: end)) {
                 let source = Self.source(lines.position)
                 known[place] = CodeLocation(
                     place: place,
@@ -102,15 +103,17 @@ struct Symbolizer: Sendable {
     private var namesNearest: Bool { tool?.hasSuffix("/llvm-symbolizer") == true }
 
     /// Runs the tool for places in one file. It prints two lines for each place.
-    private func pairs(_ file: String, _ places: [CodePlace]) -> [(function: String, position: String)] {
-        guard let tool else { return [] }
+    private func pairs(
+        _ file: String, _ places: [CodePlace], until end: ContinuousClock.Instant
+    ) -> [(function: String, position: String)] {
+        guard let tool, end > .now else { return [] }
         let style = namesNearest ? ["--output-style=GNU", "--no-inlines"] : []
         let addresses = places.map { "0x" + String($0.offset, radix: 16) }
         // Its output goes to the descriptor of the report.
         let script = "exec \"$@\" >&\(ChildProcess.reportDescriptor) 2>/dev/null"
         let words = ["sh", "-c", script, "sh", tool] + style + ["-f", "-C", "-e", file] + addresses
         guard let child = try? ChildProcess(executable: "/bin/sh", arguments: words) else { return [] }
-        let (bytes, ending) = child.collect(deadline: Self.deadline)
+        let (bytes, ending) = child.collect(deadline: end - .now)
         guard ending == .exited(0) else { return [] }
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
         return stride(from: 0, to: lines.count - 1, by: 2).map { (String(lines[$0]), String(lines[$0 + 1])) }

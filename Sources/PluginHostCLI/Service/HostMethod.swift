@@ -9,10 +9,14 @@ struct HostMethod: Sendable {
     let parameters: [String]
     /// Whether the method runs code of modules on behalf of a call, so that it takes as long as that code.
     let runsModules: Bool
-    /// Whether the method waits for a change, or for code of modules.
-    var waits: Bool { runsModules || name == "events" }
+    /// Whether the method waits for a change, for code of modules, or for the start of the host.
+    var waits: Bool { waitsForModules || needsModules }
+    /// Whether the method waits for a change, or for code of modules, for as long as that takes.
+    var waitsForModules: Bool { runsModules || name == "events" }
     /// Whether the method calls or looks up what modules offer, so that it waits until the host has started.
-    var needsModules: Bool { ["call", "open", "post", "resolve", "types", "actions"].contains(name) }
+    var needsModules: Bool {
+        ["call", "open", "post", "resolve", "types", "actions", "manifest"].contains(name)
+    }
     let answer: @Sendable (LocalHost, MethodParameters) async throws -> Value
 
     static let named = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })

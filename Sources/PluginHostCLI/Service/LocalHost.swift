@@ -46,7 +46,12 @@ struct LocalHost: HostService {
         }
         let parameters = try MethodParameters(parameters, known: found.parameters)
         do {
-            if found.needsModules { try await waitForStart(atMost: parameters.timeout) }
+            if found.needsModules {
+                // A look-up has no timeout of its own.
+                let limit = try parameters.timeout
+                try await waitForStart(
+                    atMost: found.runsModules ? limit : limit ?? host.configuration.asyncTimeout)
+            }
             return try await found.answer(self, parameters)
         } catch let error as PluginError {
             throw .host(error)

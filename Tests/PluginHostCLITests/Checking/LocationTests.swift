@@ -113,4 +113,24 @@ import Testing
         let message = arguments?["findings"]?[0]?["message"]?.string ?? ""
         #expect(message.contains("It crashes the process at Pen#draw"), "\(String(describing: arguments))")
     }
+
+    @Test func `a module that reports many places costs one look-up of 16`() throws {
+        let folder = try TemporaryFolder()
+        let log = "\(folder.path)/log"
+        _ = try folder.file("tools/addr2line", Data("#!/bin/sh\necho $# >> \(log)\nexit 1\n".utf8), mode: 0o755)
+        var module = CModule()
+        module.code = "#include <stdio.h>"
+        module.body = """
+            for (int i = 0; i < 100; i++) dprintf(3, "place 10 /x/%d.so\\nplace %x /x/own.so\\n", i, i);
+            abort();
+            """
+        let file = try module.build(into: folder.path, as: "own.so")
+        let outcome = try program().run(
+            ["check", file, "--json", "--trust", "--seed", "1"],
+            environment: ["PATH": "\(folder.path)/tools:/usr/bin:/bin"])
+        #expect(outcome.code == 65 && outcome.output.contains("SIGABRT"), "\(outcome)")
+        // Besides the addresses, there are four arguments.
+        let counts = try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").compactMap { Int($0) }
+        #expect(counts.contains(20) && counts.count < 10 && counts.allSatisfy { $0 <= 20 }, "\(counts)")
+    }
 }

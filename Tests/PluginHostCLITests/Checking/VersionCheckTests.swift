@@ -124,4 +124,29 @@ import Testing
         let none = try program().run("diff", new, environment: ["PLUGINHOST_SOCKET": "\(folder.path)/none"])
         #expect(none.code == 64 && none.errors.contains("no running host"), "\(none)")
     }
+
+    @Test(.disabled(if: isSanitized, "Types are not derived by a scan process there."))
+    func `A manifest whose types are not known is not compared with one that has them`() throws {
+        let code = """
+            static plugin_module module;
+            static plugin_types derive(
+                void *data, plugin_string without, void (*begin)(void *, plugin_string), void *context) { abort(); }
+            static const plugin_type_derivation derivation = {sizeof derivation, 0, derive};
+            static const void *extension(void *data, plugin_string name) { return &derivation; }
+            """
+        let untyped = try CModule(code: code, entry: "module.get_extension = extension;").build()
+        let outcome = try program().run("diff", untyped, CModule().build(), "--trust")
+        #expect(outcome.code == 65 && outcome.output.isEmpty, "\(outcome)")
+        #expect(outcome.errors.contains("Good (old): The types are not known"), "\(outcome)")
+        #expect(outcome.errors.contains("The types of the old version of “Good” are not known"), "\(outcome)")
+        let both = try program().run("diff", untyped, untyped, "--trust")
+        #expect(both.code == 0 && both.errors.contains("Good (new): The types are not known"), "\(both)")
+
+        let (host, folder) = (try HostProgram(), try TemporaryFolder())
+        try copyFile(untyped, to: "\(host.plugins)/a.so")
+        let process = try host.start("run", "--socket", "\(folder.path)/s", "--trust")
+        #expect(process.line { $0.contains("Listening on") } != nil)
+        let served = try program().run("diff", CModule().build(), "--attach", "\(folder.path)/s", "--trust")
+        #expect(served.code == 65 && served.errors.contains("Good (old): The types are not known"), "\(served)")
+    }
 }

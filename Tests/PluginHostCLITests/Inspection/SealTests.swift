@@ -127,4 +127,19 @@ import Testing
         #expect(again.code == 0 && again.output.contains("is sealed"), "\(again.errors)")
         #expect(try run("inspect", "--json", file).json?["manifest"]?["name"] == "Honest")
     }
+
+    @Test func `seal keeps owner and group, sets no special bits, and refuses a file with several links`() throws {
+        let file = try folder.copy(CModule(name: "Kept").build(), as: "kept.so")
+        if geteuid() == 0 { #expect(chown(file, 0, 1235) == 0) }
+        #expect(chmod(file, 0o4750) == 0)
+        var (before, after) = (stat(), stat())
+        #expect(stat(file, &before) == 0 && link(file, "\(folder.path)/other.so") == 0)
+        let refused = try run("seal", file)
+        #expect(refused.code == 77 && refused.errors.contains("has 2 hard links"), "\(refused.errors)")
+        unlink("\(folder.path)/other.so")
+        let sealing = try run("seal", file)
+        #expect(sealing.code == 0 && sealing.output.contains("is sealed"), "\(sealing.errors)")
+        #expect(stat(file, &after) == 0 && after.st_mode & 0o7777 == 0o750)
+        #expect((after.st_uid, after.st_gid) == (before.st_uid, before.st_gid))
+    }
 }

@@ -95,4 +95,37 @@ import Testing
         host.signal(SIGTERM)
         #expect(try host.wait().code == 0)
     }
+
+    @Test func `look-ups and diff wait for the start, with a limit`() throws {
+        var module = CModule(name: "Slow")
+        module.hooks = ["init": waiting]
+        let file = try module.build(into: program.plugins, as: "a.so")
+        var needy = CModule(name: "Needy")
+        needy.moreManifest = #""requires": [{"module": "Absent"}], "#
+        let other = try needy.build(into: program.plugins, as: "b.so")
+        let host = try program.start(
+            "run", "--socket", socket, "--timeout", "0.2", "--hook-patience", "600", "--hook-timeout", "601")
+        let client = try SocketClient(socket)
+        #expect(eventually { state(of: "Slow", client) == "starting" })
+        #expect(client.ask("actions", ["target": "Slow"])?["error"]?["data"]?["code"] == "deadlineExceeded")
+        func diff(_ file: String, _ options: String...) throws -> ProgramProcess.Outcome {
+            try ProgramProcess(["diff", file, "--attach", socket, "--trust"] + options).wait()
+        }
+        let early = try diff(file, "--timeout", "0.01")
+        #expect(early.code == 75 && early.errors.contains("still starting"), "\(early)")
+        try program.folder.file("gate")
+        #expect(host.line { $0.contains("Listening") } != nil)
+        let same = try diff(file)
+        #expect(same.code == 0 && same.output == "Slow 1.0.0: the same interface\n", "\(same)")
+        let unserved = try diff(other)
+        #expect(unserved.code == 69 && unserved.errors.contains("does not serve it"), "\(unserved)")
+        #expect(unserved.errors.contains("“waiting”") && unserved.output.isEmpty, "\(unserved)")
+        #expect(try diff(program.plugins).code == 69)
+    }
+
+    @Test func `methods that wait for the start are not answered on reserved connections`() {
+        let names = HostMethod.all.filter(\.waits).map(\.name)
+        #expect(Set(["resolve", "types", "actions", "manifest", "call", "events"]).isSubset(of: names))
+        #expect(!names.contains("list") && !names.contains("stats"))
+    }
 }

@@ -121,7 +121,7 @@ final class Journal: Sendable {
             }
             let line = JournalLine.begin(step, file: Self.absolute(file), digest: digest, size: size, number: number)
             state.starts[number] = Start(line: line, first: step, running: [step])
-            plugin_host_count_starts(1)
+            plugin_host_begin_start(number)
             Self.write(line, &state)
         }
     }
@@ -144,7 +144,7 @@ final class Journal: Sendable {
             for number in state.starts.keys {
                 if state.starts[number]!.running.isEmpty {
                     state.starts[number] = nil
-                    plugin_host_count_starts(-1)
+                    plugin_host_end_start(number)
                 } else {
                     state.starts[number]!.isOver = true
                 }
@@ -162,7 +162,7 @@ final class Journal: Sendable {
     /// stays alive, since modules are never freed and refer to it.
     func close() {
         state.withLock { state in
-            plugin_host_count_starts(-Int32(state.starts.count))
+            for number in state.starts.keys { plugin_host_end_start(number) }
             state.starts = [:]
             guard state.descriptor >= 0 else { return }
             unlink(state.path)
@@ -174,7 +174,7 @@ final class Journal: Sendable {
 
     private static func forget(_ number: UInt64, _ state: inout State) {
         state.starts[number] = nil
-        plugin_host_count_starts(-1)
+        plugin_host_end_start(number)
         if state.starts.isEmpty { clear(&state) } else { write(JournalLine.end(number), &state) }
     }
 
