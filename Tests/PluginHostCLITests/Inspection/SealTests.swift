@@ -72,7 +72,8 @@ import Testing
         #expect(error.code == 65 && error.errors.contains("its seal"), "\(error.errors)")
     }
 
-    @Test func `seal makes the manifest of a module in Swift readable, with its types`() throws {
+    @Test(.disabled(if: isSanitized, "The module needs functions of the sanitizer, which the worker does not export."))
+    func `seal makes the manifest of a module in Swift readable, with its types`() throws {
         let file = try folder.copy(built("libDesk.so"), as: "libDesk.so")
         chmod(file, 0o750)
         let before = try run("facade", file)
