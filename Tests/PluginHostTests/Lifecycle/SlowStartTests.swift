@@ -148,26 +148,36 @@ import Testing
         #expect(eventually { test.answer("Slow") == "2.0.0" })
     }
 
-    @Test func `Calls wait for a slow successor that has received the state, and go to the old one if it is removed`()
-        throws
-    {
+    @Test func `A slow successor that has received the state is waited for, and calls go to it`() throws {
         var old = CModule(name: "Slow", answer: "old")
         old.hooks = ["suspend": note("suspend"), "unsuspend": note("unsuspend")]
         try old.build(into: test.plugins, as: "a-1.so")
         try test.start()
         var next = CModule(name: "Slow", version: "2.0.0", answer: "new")
-        next.hooks = ["resume": note("resume"), "init": waiting()]
+        next.hooks = ["resume": note("resume"), "init": note("init") + waiting()]
         try next.build(into: test.plugins, as: "a-2.so")
-        #expect(eventually { test.status("a-2.so")?.state == .starting })
-        try CModule(name: "Other").build(into: test.plugins, as: "b.so")
-        #expect(eventually { test.answer("Other") == "yes" })
-        unlink("\(test.plugins)/a-2.so")
-        #expect(eventually { test.notes.contains("suspend resume unsuspend ") })
-        #expect(test.answer("Slow") == "old")
+        // The patience is over long before.
+        #expect(eventually { test.messages.contains { $0.contains("init of Slow 2.0.0") && $0.contains("0.4 seconds") } })
+        try openGate()
+        #expect(test.answer("Slow") == "new")
+        #expect(test.notes == "suspend resume init ")
+        #expect(!test.messages.contains { $0.contains("is still starting") })
+    }
 
-        try test.folder.file("gate")
-        try next.build(into: test.plugins, as: "a-3.so")
-        #expect(eventually { test.answer("Slow") == "new" })
+    @Test func `A module is initialised only after the slow init of what it requires`() throws {
+        try slow("init").build(into: test.plugins, as: "a.so")
+        var user = requiring("Slow")
+        user.hooks = ["init": note("User.init")]
+        try user.build(into: test.plugins, as: "b.so")
+        var other = CModule(name: "Zoo")
+        other.hooks = ["init": note("Zoo.init")]
+        try other.build(into: test.plugins, as: "c.so")
+        try test.start()
+        #expect(test.states == ["a.so": "starting", "b.so": "starting", "c.so": "active"])
+        #expect(test.notes == "setUp User.setUp Zoo.init ")
+        try openGate()
+        #expect(eventually { test.answer("User") == "yes" })
+        #expect(test.notes.hasPrefix("setUp User.setUp Zoo.init init User.init "), "\(test.notes)")
     }
 
     @Test func `A late failure is reported like any other`() throws {
@@ -198,10 +208,15 @@ import Testing
         defer { _ = try? openGate() }
         try slow().build(into: test.plugins, as: "a.so")
         try requiring("Slow").build(into: test.plugins, as: "b.so")
+        var other = CModule(name: "Other")
+        other.events = [("host.willTerminate", "", note("willTerminate"))]
+        other.hooks = ["willStop": note("willStop")]
+        try other.build(into: test.plugins, as: "c.so")
         try test.start()
         test.host.shutdown()
         #expect(test.messages.contains { $0.contains("was still starting when the host stopped (init has been") })
-        #expect(test.notes.contains("User.tearDown"))
+        // What never served ends before the others learn of the end.
+        #expect(test.notes.hasSuffix("User.tearDown willTerminate willStop "), "\(test.notes)")
     }
 
     @Test func `A didStart that does not return keeps no other module from its own`() throws {
@@ -224,6 +239,17 @@ import Testing
         #expect(eventually { test.answer("Slow") == "old" })
         try CModule(name: "Slow", version: "2.0.0", answer: "new").build(into: test.plugins, as: "a.so")
         #expect(eventually { test.answer("Slow") == "new" })
+        try test.host.rollback("Slow")
+        #expect(test.answer("Slow") == "old")
+    }
+
+    @Test func `A version in the folder to which a rollback returns is waited for`() throws {
+        var old = CModule(name: "Slow", answer: "old")
+        old.hooks = ["init": "usleep(300000);"]
+        try old.build(into: test.plugins, as: "a-1.so")
+        try CModule(name: "Slow", version: "2.0.0", answer: "new").build(into: test.plugins, as: "a-2.so")
+        try test.start()
+        #expect(test.answer("Slow") == "new")
         try test.host.rollback("Slow")
         #expect(test.answer("Slow") == "old")
     }

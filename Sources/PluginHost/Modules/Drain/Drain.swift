@@ -116,11 +116,12 @@ struct Drain {
 
     // MARK: Shutdown
 
-    /// Tears down all generations in reverse order, each after its last call. A generation whose calls do not end
+    /// Tears down the modules that are being started, then all generations in reverse order, each after its last call. A generation whose calls do not end
     /// within the shutdown timeout is not torn down.
     func tearDownAll() {
         let (calls, announcements, timeout) = (context.calls, context.announcements, configuration.shutdownTimeout)
         var remaining = context.registry.table.generations
+        context.endStarts()
         announcements.announce("host.willTerminate", timeout: timeout) {
             calls.postHostEvent("host.willTerminate", waitingAtMost: timeout)
         }
@@ -133,7 +134,6 @@ struct Drain {
             announcements.announce("module.removed", timeout: timeout) { calls.postRemoved(generation) }
         }
         context.registry.publish([], isStopped: true)
-        context.endStarts()
         for draining in context.drains.draining { tearDown(draining.generation, before: deadline) }
     }
 

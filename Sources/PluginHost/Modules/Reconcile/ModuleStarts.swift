@@ -48,8 +48,8 @@ struct ModuleStarts: Sendable {
 /// The properties are changed only by work on the queue of changes, hence `@unchecked Sendable`; other threads read only
 /// the constant ones.
 final class SlowStart: @unchecked Sendable {
-    /// The module's generation, as it will be when the hook has returned successfully.
-    var newcomer: Reconciler.Newcomer
+    /// The module's generation, as it will be when the hook has returned successfully. It holds no hand-over.
+    let newcomer: Reconciler.Newcomer
     /// The name of the hook.
     let hook: String
     /// When the hook was called, in `CLOCK_MONOTONIC` nanoseconds.
@@ -78,8 +78,6 @@ final class SlowStart: @unchecked Sendable {
         newcomer.generation.log(
             .warning,
             "\(reason) while its \(hook) was running. It is torn down when that returns.")
-        newcomer.handOver?.undo()
-        newcomer.handOver = nil
         newcomer.generation.module?.process?.end()
     }
 }
@@ -104,14 +102,14 @@ extension ChangeContext {
         FolderUpdate(self).run([])
     }
 
-    /// Ends the starts that a host which ends does not wait for.
+    /// Ends the starts that a host which ends does not wait for, before the modules that serve are stopped.
     func endStarts() {
         for start in starts.slow.values {
             start.newcomer.generation.log(
                 .warning, "was still starting when the host stopped (\(start.note)), and was not torn down.")
-            start.newcomer.handOver?.undo()
         }
-        for newcomer in starts.parked.values { Drain(context: self).tearDownAtEnd(newcomer.generation) }
+        let parked = starts.parked.values.map(\.generation).inOrder
+        for generation in parked.reversed() { Drain(context: self).tearDownAtEnd(generation) }
         starts = ModuleStarts()
     }
 }

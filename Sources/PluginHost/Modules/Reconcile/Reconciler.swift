@@ -110,8 +110,11 @@ struct Reconciler {
         return context.leave(SlowStart(later, code.name, since: code.begin))
     }
 
-    /// Whether the host waits for the hooks of a newcomer until their timeout: the program waits for the outcome.
-    private func isAwaited(_ candidate: Plan.Candidate) -> Bool { candidate.module.isRegistered }
+    /// Whether the host waits for the `init` of a newcomer until its timeout: the program waits for the outcome, or calls
+    /// wait for the end of a hand-over, which must end within this change.
+    private func isAwaited(_ newcomer: Newcomer) -> Bool {
+        newcomer.candidate.module.isRegistered || newcomer.handOver != nil
+    }
 
     // MARK: Steps
 
@@ -171,7 +174,7 @@ struct Reconciler {
         generation.isStarting.store(true, ordering: .relaxed)
         let hooks = context.hooks
         let late = Late()
-        let outcome = hooks.attempt(isAwaited: isAwaited(candidate)) {
+        let outcome = hooks.attempt(isAwaited: module.isRegistered) {
             Result { () throws(PluginError) in try hooks.activate(generation) }
         } late: {
             late.take($0)
@@ -224,18 +227,20 @@ struct Reconciler {
         }
     }
 
-    /// Runs `init` of newcomers in their order. Asynchronous functions overlap. Returns when all have ended, or have not
-    /// ended in time. Returns false if the plan must be made again.
+    /// Runs `init` of newcomers in their order, up to the first that has not ended in time: those after it may require
+    /// it. Asynchronous functions overlap. Returns when those that were called have ended, or have not ended in time.
+    /// Returns false if the plan must be made again.
     private mutating func initialize(_ fresh: [ObjectIdentifier]) -> Bool {
         var failures: [(candidate: Plan.Candidate, error: PluginError)] = []
         var started: [(key: ObjectIdentifier, hook: StartedHook)] = []
         let hooks = context.hooks
         var isComplete = true
-        for key in fresh where newcomers[key]!.generation.hooks["init"] != nil {
+        var called = fresh[...]
+        for (index, key) in fresh.enumerated() where newcomers[key]!.generation.hooks["init"] != nil {
             let newcomer = newcomers[key]!
             let (generation, timeout) = (newcomer.generation, configuration.hookTimeout)
             let late = Late()
-            let outcome = hooks.attempt(isAwaited: isAwaited(newcomer.candidate)) {
+            let outcome = hooks.attempt(isAwaited: isAwaited(newcomer)) {
                 Result { () throws(PluginError) in try hooks.begin(.`init`, of: generation, timeout: timeout) }
             } late: { outcome in
                 late.take(Result { () throws(PluginError) in try outcome.get()?.waitForStart() })
@@ -246,11 +251,13 @@ struct Reconciler {
             case nil:
                 isComplete = false
                 late.go(leave(newcomer) { $0.isInitialized = true })
+                called = fresh[...index]
             }
+            guard isComplete else { break }
         }
         for (key, hook) in started {
             let newcomer = newcomers[key]!
-            guard isAwaited(newcomer.candidate) || hook.endsSoon() else {
+            guard isAwaited(newcomer) || hook.endsSoon() else {
                 isComplete = false
                 let late = leave(newcomer) { $0.isInitialized = true }
                 ThreadPool.shared.run {
@@ -260,7 +267,7 @@ struct Reconciler {
             }
             do throws(PluginError) { try hook.waitForStart() } catch { failures.append((newcomer.candidate, error)) }
         }
-        for key in fresh {
+        for key in called {
             newcomers[key]?.isInitialized = true
             guard let newcomer = newcomers[key],
                 !failures.contains(where: { $0.candidate.module === newcomer.candidate.module }),
