@@ -125,7 +125,7 @@ struct Drain {
         announcements.announce("host.willTerminate", timeout: timeout) {
             calls.postHostEvent("host.willTerminate", waitingAtMost: timeout)
         }
-        context.hooks.announceStop(to: remaining)
+        context.hooks.announceStop(to: remaining, waitingAtMost: timeout)
         let deadline = DispatchTime.now() + timeout.dispatchInterval
         for generation in remaining.reversed() {
             remaining.removeLast()
@@ -141,8 +141,8 @@ struct Drain {
     func tearDownAtEnd(_ generation: Generation) { tearDown(generation) }
 
     private func tearDown(_ generation: Generation, before deadline: DispatchTime) {
-        while generation.isRunningCalls, DispatchTime.now() < deadline { usleep(1000) }
-        guard !generation.isRunningCalls else {
+        while generation.isRunningCode, DispatchTime.now() < deadline { usleep(1000) }
+        guard !generation.isRunningCode else {
             return generation.log(
                 .warning, "was still running calls when the host stopped, and was not torn down.")
         }
@@ -158,8 +158,11 @@ extension Generation {
         plugin_host_fence_heavy()
     }
 
+    /// Whether calls are running, or code of its start is still to run.
+    fileprivate var isRunningCode: Bool { isRunningCalls || !waitForCodeAfterStart(within: .zero) }
+
     var isDrained: Bool {
-        !isRunningCalls && (objectCount.load(ordering: .relaxed) == 0 || isRevoked.load(ordering: .relaxed))
+        !isRunningCode && (objectCount.load(ordering: .relaxed) == 0 || isRevoked.load(ordering: .relaxed))
     }
 
     /// Logs a message about the generation.

@@ -46,6 +46,7 @@ struct Reconciler {
             context.starts.batch = []
             context.disk?.journal.endStarts()
         }
+        context.patience.renew()
         takeReturned()
         while true {
             context.publish()
@@ -99,15 +100,18 @@ struct Reconciler {
 
     /// Goes on without a newcomer whose hook has not returned in time.
     ///
+    /// - Parameters:
+    ///   - time: How long the change has waited for the hook.
+    ///   - change: How the newcomer will be when the hook has returned.
     /// - Returns: What to do with the hook's result.
     private mutating func leave(
-        _ newcomer: Newcomer, then change: (inout Newcomer) -> Void
+        _ newcomer: Newcomer, after time: Duration, then change: (inout Newcomer) -> Void
     ) -> @Sendable (Result<Void, PluginError>) -> Void {
         let code = newcomer.generation.startingCode.withLock { $0 } ?? (name: "start", begin: monotonicNow())
         var later = newcomer
         change(&later)
         newcomers[ObjectIdentifier(newcomer.candidate.module)] = nil
-        return context.leave(SlowStart(later, code.name, since: code.begin))
+        return context.leave(SlowStart(later, code.name, since: code.begin), after: time)
     }
 
     /// Whether the host waits for the `init` of a newcomer until its timeout: the program waits for the outcome, or calls
@@ -154,6 +158,10 @@ struct Reconciler {
         guard !fresh.isEmpty else { return true }
         let generations = plan.generations(with: newcomers)
         context.registry.propose(context.registry.table.changed { $0.generations = generations })
+        // Before the first calls are blocked, since this code may make calls to modules that hand over their states.
+        for key in fresh {
+            predecessor(of: key, plan)?.waitForCodeAfterStart(within: configuration.hookTimeout)
+        }
         for key in fresh where !handOver(to: key, plan) { return false }
         return initialize(fresh)
     }
@@ -174,6 +182,7 @@ struct Reconciler {
         generation.isStarting.store(true, ordering: .relaxed)
         let hooks = context.hooks
         let late = Late()
+        let patience = hooks.patience
         let outcome = hooks.attempt(isAwaited: module.isRegistered) {
             Result { () throws(PluginError) in try hooks.activate(generation) }
         } late: {
@@ -184,19 +193,27 @@ struct Reconciler {
         case .failure(let error)?:
             fail(candidate, error)
             abandoned.append(generation)
-        case nil: late.go(leave(Newcomer(generation: generation, candidate: candidate)) { _ in })
+        case nil: late.go(leave(Newcomer(generation: generation, candidate: candidate), after: patience) { _ in })
         }
         return nil
+    }
+
+    /// Returns the generation that is to hand over its state to a newcomer; `nil` if it has done so, or there is none
+    /// that does.
+    private func predecessor(of key: ObjectIdentifier, _ plan: Plan) -> Generation? {
+        let new = newcomers[key]!.generation
+        guard newcomers[key]!.handOver == nil,
+            let old = plan.leaving.first(where: { $0.name == new.name })?.generation, !old.hasCrashed,
+            HandOver.isWanted(from: old, to: new)
+        else { return nil }
+        return old
     }
 
     /// Hands over the state from the generation that a newcomer replaces, if both support that. Returns false on
     /// failure.
     private mutating func handOver(to key: ObjectIdentifier, _ plan: Plan) -> Bool {
+        guard let old = predecessor(of: key, plan) else { return true }
         let new = newcomers[key]!.generation
-        guard newcomers[key]!.handOver == nil,
-            let old = plan.leaving.first(where: { $0.name == new.name })?.generation, !old.hasCrashed,
-            HandOver.isWanted(from: old, to: new)
-        else { return true }
         do throws(PluginError) {
             let handOver = try HandOver(from: old, context.hooks)
             do throws(PluginError) {
@@ -240,6 +257,7 @@ struct Reconciler {
             let newcomer = newcomers[key]!
             let (generation, timeout) = (newcomer.generation, configuration.hookTimeout)
             let late = Late()
+            let patience = hooks.patience
             let outcome = hooks.attempt(isAwaited: isAwaited(newcomer)) {
                 Result { () throws(PluginError) in try hooks.begin(.`init`, of: generation, timeout: timeout) }
             } late: { outcome in
@@ -250,16 +268,17 @@ struct Reconciler {
             case .failure(let error)?: failures.append((newcomer.candidate, error))
             case nil:
                 isComplete = false
-                late.go(leave(newcomer) { $0.isInitialized = true })
+                late.go(leave(newcomer, after: patience) { $0.isInitialized = true })
                 called = fresh[...index]
             }
             guard isComplete else { break }
         }
         for (key, hook) in started {
             let newcomer = newcomers[key]!
+            let patience = hooks.patience
             guard isAwaited(newcomer) || hook.endsSoon() else {
                 isComplete = false
-                let late = leave(newcomer) { $0.isInitialized = true }
+                let late = leave(newcomer, after: patience) { $0.isInitialized = true }
                 ThreadPool.shared.run {
                     late(Result { () throws(PluginError) in try hook.waitForStart() })
                 }
