@@ -58,7 +58,8 @@ public struct HostConfiguration: Sendable {
     /// How long a start waits for each piece of that code, from `activate` on, before it goes on without the module. The
     /// module, and those that require it, are then `starting`: the others are initialised, and serve; when the code
     /// returns, the module joins them like one whose file has just appeared. It is not waited for after
-    /// ``hookTimeout``. The start waits for everything if this is as long as ``hookTimeout``, or longer. Default: 2 s.
+    /// ``hookTimeout``. A start that has gone on without a module waits at most a tenth of a second for each of the
+    /// others. The start waits for everything if this is as long as ``hookTimeout``, or longer. Default: 2 s.
     public var hookPatience: Duration = .seconds(2)
     /// How long a module may take to hand over its state: until its running calls have ended, and for each of
     /// `suspend`, `resume` and `unsuspend`. Default: 5 s.

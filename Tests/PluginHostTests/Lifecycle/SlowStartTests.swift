@@ -157,7 +157,8 @@ import Testing
         next.hooks = ["resume": note("resume"), "init": note("init") + waiting()]
         try next.build(into: test.plugins, as: "a-2.so")
         // The patience is over long before.
-        #expect(eventually { test.messages.contains { $0.contains("init of Slow 2.0.0") && $0.contains("0.4 seconds") } })
+        #expect(
+            eventually { test.messages.contains { $0.contains("init of Slow 2.0.0") && $0.contains("0.4 seconds") } })
         try openGate()
         #expect(test.answer("Slow") == "new")
         #expect(test.notes == "suspend resume init ")
@@ -299,7 +300,7 @@ import Testing
     private func slowAfterStart() -> CModule {
         var module = CModule(name: "Slow", answer: "old", tearDown: note("tearDown"))
         module.hooks = [
-            "didStart": note("begin") + waiting() + note("end"), "willStop": note("willStop"), "suspend": note("suspend"),
+            "didStart": note("begin") + waiting() + note("end"), "willStop": note("willStop"),
         ]
         return module
     }
@@ -353,7 +354,8 @@ import Testing
         try module.build(into: test.plugins, as: "a.so")
         try test.start()
         test.host.shutdown()
-        #expect(test.messages.contains { $0.contains("willStop of Slow") && $0.contains("is not called: its didStart") })
+        #expect(
+            test.messages.contains { $0.contains("willStop of Slow") && $0.contains("is not called: its didStart") })
         #expect(test.notes == "")
     }
 }

@@ -186,7 +186,8 @@ struct Hooks: Sendable {
         guard !generation.isEnding.load(ordering: .sequentiallyConsistent) else {
             throw PluginError(
                 .activationFailed,
-                "\(generation.name) (\(generation.file)) is not set up: it was no longer wanted when activate returned.")
+                "\(generation.name) (\(generation.file)) is not set up: it was no longer wanted when activate returned."
+            )
         }
         try begin(.setUp, of: generation, timeout: timeout)?.wait()
         if let crash = generation.crash(in: "setUp") { throw crash }
@@ -256,7 +257,8 @@ struct StartedHook {
     /// Waits for the end of the hook as long as the host's patience lasts since the hook was started. Returns false if
     /// it has not ended by then.
     func endsSoon() -> Bool {
-        guard overdue == nil, !hooks.isPatient, hooks.configuration.hookPatience < hooks.configuration.hookTimeout else {
+        guard overdue == nil, !hooks.isPatient, hooks.configuration.hookPatience < hooks.configuration.hookTimeout
+        else {
             return true
         }
         let left = max(0, hooks.patience.nanoseconds - (monotonicNow() - start))
@@ -328,7 +330,8 @@ extension Hooks {
         forEach(generations, .warning) { generation throws(PluginError) in
             guard generation.hooks["willStop"] != nil else { return }
             let left = Duration.nanoseconds(max(0, end - monotonicNow()))
-            guard generation.waitForCodeAfterStart(within: left), !generation.isHanging.load(ordering: .acquiring) else {
+            guard generation.waitForCodeAfterStart(within: left), !generation.isHanging.load(ordering: .acquiring)
+            else {
                 throw PluginError(
                     .activationFailed,
                     "willStop of \(generation.name) (\(generation.file)) is not called: its didStart or a subscriber to "
