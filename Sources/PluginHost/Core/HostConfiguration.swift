@@ -57,8 +57,9 @@ public struct HostConfiguration: Sendable {
     public var hookTimeout: Duration = .seconds(30)
     /// How long a start waits for `activate`, `setUp` or `init` of a module before it goes on without the module. The
     /// module, and those that require it, are then `starting`; the others serve. When the code returns, the module
-    /// joins them, like one whose file has just appeared; after ``hookTimeout``, it has failed. The start also waits
-    /// this long for each `didStart`. If this is not shorter than ``hookTimeout``, the start waits for every module.
+    /// joins them, like one whose file has just appeared; after ``hookTimeout``, it has failed. A start that has gone on
+    /// without a module waits at most a tenth of a second for the code of each of the others. The start also waits this
+    /// long for each `didStart`. If this is not shorter than ``hookTimeout``, the start waits for every module.
     /// Default: 2 s.
     public var hookPatience: Duration = .seconds(2)
     /// How long a module may take to hand over its state: until its running calls have ended, and for each of

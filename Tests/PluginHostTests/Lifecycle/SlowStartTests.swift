@@ -148,26 +148,37 @@ import Testing
         #expect(eventually { test.answer("Slow") == "2.0.0" })
     }
 
-    @Test func `Calls wait for a slow successor that has received the state, and go to the old one if it is removed`()
-        throws
-    {
+    @Test func `A slow successor that has received the state is waited for, and calls go to it`() throws {
         var old = CModule(name: "Slow", answer: "old")
         old.hooks = ["suspend": note("suspend"), "unsuspend": note("unsuspend")]
         try old.build(into: test.plugins, as: "a-1.so")
         try test.start()
         var next = CModule(name: "Slow", version: "2.0.0", answer: "new")
-        next.hooks = ["resume": note("resume"), "init": waiting()]
+        next.hooks = ["resume": note("resume"), "init": note("init") + waiting()]
         try next.build(into: test.plugins, as: "a-2.so")
-        #expect(eventually { test.status("a-2.so")?.state == .starting })
-        try CModule(name: "Other").build(into: test.plugins, as: "b.so")
-        #expect(eventually { test.answer("Other") == "yes" })
-        unlink("\(test.plugins)/a-2.so")
-        #expect(eventually { test.notes.contains("suspend resume unsuspend ") })
-        #expect(test.answer("Slow") == "old")
+        // The patience is over long before.
+        #expect(
+            eventually { test.messages.contains { $0.contains("init of Slow 2.0.0") && $0.contains("0.4 seconds") } })
+        try openGate()
+        #expect(test.answer("Slow") == "new")
+        #expect(test.notes == "suspend resume init ")
+        #expect(!test.messages.contains { $0.contains("is still starting") })
+    }
 
-        try test.folder.file("gate")
-        try next.build(into: test.plugins, as: "a-3.so")
-        #expect(eventually { test.answer("Slow") == "new" })
+    @Test func `A module is initialised only after the slow init of what it requires`() throws {
+        try slow("init").build(into: test.plugins, as: "a.so")
+        var user = requiring("Slow")
+        user.hooks = ["init": note("User.init")]
+        try user.build(into: test.plugins, as: "b.so")
+        var other = CModule(name: "Zoo")
+        other.hooks = ["init": note("Zoo.init")]
+        try other.build(into: test.plugins, as: "c.so")
+        try test.start()
+        #expect(test.states == ["a.so": "starting", "b.so": "starting", "c.so": "active"])
+        #expect(test.notes == "setUp User.setUp Zoo.init ")
+        try openGate()
+        #expect(eventually { test.answer("User") == "yes" })
+        #expect(test.notes.hasPrefix("setUp User.setUp Zoo.init init User.init "), "\(test.notes)")
     }
 
     @Test func `A late failure is reported like any other`() throws {
@@ -198,10 +209,15 @@ import Testing
         defer { _ = try? openGate() }
         try slow().build(into: test.plugins, as: "a.so")
         try requiring("Slow").build(into: test.plugins, as: "b.so")
+        var other = CModule(name: "Other")
+        other.events = [("host.willTerminate", "", note("willTerminate"))]
+        other.hooks = ["willStop": note("willStop")]
+        try other.build(into: test.plugins, as: "c.so")
         try test.start()
         test.host.shutdown()
         #expect(test.messages.contains { $0.contains("was still starting when the host stopped (init has been") })
-        #expect(test.notes.contains("User.tearDown"))
+        // What never served ends before the others learn of the end.
+        #expect(test.notes.hasSuffix("User.tearDown willTerminate willStop "), "\(test.notes)")
     }
 
     @Test func `A didStart that does not return keeps no other module from its own`() throws {
@@ -226,5 +242,120 @@ import Testing
         #expect(eventually { test.answer("Slow") == "new" })
         try test.host.rollback("Slow")
         #expect(test.answer("Slow") == "old")
+    }
+
+    @Test func `A version in the folder to which a rollback returns is waited for`() throws {
+        var old = CModule(name: "Slow", answer: "old")
+        old.hooks = ["init": "usleep(300000);"]
+        try old.build(into: test.plugins, as: "a-1.so")
+        try CModule(name: "Slow", version: "2.0.0", answer: "new").build(into: test.plugins, as: "a-2.so")
+        try test.start()
+        #expect(test.answer("Slow") == "new")
+        try test.host.rollback("Slow")
+        #expect(test.answer("Slow") == "old")
+    }
+
+    @Test func `The patience does not add up`() throws {
+        defer { _ = try? openGate() }
+        for name in ["A", "B"] {
+            var module = CModule(name: name)
+            module.hooks = ["init": waiting()]
+            try module.build(into: test.plugins, as: "\(name).so")
+        }
+        try test.start()
+        #expect(test.messages.count { $0.contains("has not returned within 0.2 seconds") } == 1)
+        #expect(test.messages.count { $0.contains("has not returned within 0.1 seconds") } == 1)
+    }
+
+    @Test func `A start that is no longer wanted does not go on when its activate returns`() throws {
+        try slow("activate").build(into: test.plugins, as: "a.so")
+        try test.start()
+        try test.host.remove("Slow")
+        try openGate()
+        #expect(eventually { test.changes.contains(where: \.isRetirement) })
+        #expect(test.notes == "")
+    }
+
+    @Test func `A suspect whose hook has not returned remains one until it returns`() async throws {
+        let mark = try test.folder.file("kills")
+        var module = CModule(name: "Slow")
+        module.hooks = ["init": "if (access(\"\(mark)\", F_OK) == 0) kill(getpid(), SIGKILL);" + waiting()]
+        try module.build(into: test.plugins, as: "a.so")
+        await #expect(processExitsWith: .signal(SIGKILL)) { [folder = test.folder.path as String] in
+            var configuration = PluginHost.Configuration(folders: ["\(folder)/plugins"])
+            (configuration.stagingFolder, configuration.stateFolder) = ("\(folder)/staging", "\(folder)/state")
+            try PluginHost(configuration).start()
+        }
+        unlink(mark)
+        var suspects: [Bool?] { Journal(stateFolder: "\(test.folder.path)/state").quarantinedFiles.map(\.isSuspected) }
+        try test.start()
+        #expect(test.states == ["a.so": "starting"] && suspects == [true])
+        try openGate()
+        #expect(await becomesTrue { test.answer("Slow") == "yes" })
+        #expect(await becomesTrue { suspects == [] })
+    }
+
+    // MARK: Slow didStart
+
+    private func slowAfterStart() -> CModule {
+        var module = CModule(name: "Slow", answer: "old", tearDown: note("tearDown"))
+        module.hooks = [
+            "didStart": note("begin") + waiting() + note("end"), "willStop": note("willStop"),
+        ]
+        return module
+    }
+
+    @Test func `A hand-over waits for a slow didStart, whatever its own timeout`() throws {
+        let test = try TestHost { configuration, _ in
+            (configuration.hookPatience, configuration.handOverTimeout) = (.milliseconds(100), .milliseconds(100))
+        }
+        var old = CModule(name: "Slow", answer: "old")
+        let gate = "\(test.folder.path)/gate"
+        old.hooks = ["didStart": "while (access(\"\(gate)\", F_OK) != 0) usleep(1000);", "suspend": ""]
+        try old.build(into: test.plugins, as: "a-1.so")
+        try test.start()
+        var next = CModule(name: "Slow", version: "2.0.0", answer: "new")
+        next.hooks = ["resume": ""]
+        try next.build(into: test.plugins, as: "a-2.so")
+        #expect(eventually { test.status("a-2.so")?.state == .starting })
+        // Longer than the timeout of the hand-over.
+        usleep(300_000)
+        #expect(test.answer("Slow") == "old")
+        try test.folder.file("gate")
+        #expect(eventually { test.answer("Slow") == "new" })
+        #expect(!test.changes.contains { $0.isFailure })
+    }
+
+    @Test(arguments: [true, false])
+    func `Hooks wait for a slow didStart, and do not overlap it`(isShutDown: Bool) async throws {
+        try slowAfterStart().build(into: test.plugins, as: "a.so")
+        try test.start()
+        #expect(eventually { test.notes == "begin " })
+        async let end: Void = onThread { [test] in
+            if isShutDown { test.host.shutdown() } else { try test.host.remove("Slow") }
+        }
+        usleep(100_000)
+        #expect(test.notes == "begin ")
+        try openGate()
+        try await end
+        #expect(await becomesTrue { test.notes == "begin end willStop tearDown " }, "\(test.notes)")
+    }
+
+    @Test func `A module whose didStart does not return is not stopped`() throws {
+        let test = try TestHost { configuration, _ in
+            (configuration.hookPatience, configuration.shutdownTimeout) = (.milliseconds(100), .milliseconds(100))
+        }
+        defer { _ = try? test.folder.file("gate") }
+        var module = CModule(name: "Slow")
+        module.hooks = [
+            "didStart": "while (access(\"\(test.folder.path)/gate\", F_OK) != 0) usleep(1000);",
+            "willStop": "note(\"\(test.noteFile)\", \"willStop \");",
+        ]
+        try module.build(into: test.plugins, as: "a.so")
+        try test.start()
+        test.host.shutdown()
+        #expect(
+            test.messages.contains { $0.contains("willStop of Slow") && $0.contains("is not called: its didStart") })
+        #expect(test.notes == "")
     }
 }

@@ -53,6 +53,15 @@ import Testing
         #expect(Journal(stateFolder: state).quarantined(path: "/plugins/a.so", digest: 42) != nil)
     }
 
+    @Test func `A journal records nothing after it is closed`() {
+        let journal = Journal(stateFolder: state)
+        journal.begin(.activation, file: "/a.so", digest: 1, size: 1, number: 1)
+        journal.close()
+        journal.end(.activation, 1)
+        journal.begin(.activation, file: "/a.so", digest: 1, size: 1, number: 1)
+        #expect(!journal.isStarting(1))
+    }
+
     @Test func `A step that is over does not quarantine its file, even if it failed`() async throws {
         let state = state
         await #expect(processExitsWith: .signal(SIGKILL)) { [state = state as String] in

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import PluginABI
 import PluginFile
@@ -43,11 +44,15 @@ final class Generation: @unchecked Sendable {
     private(set) var providers: [InstanceProvider] = []
     /// The types of its callbacks, created when they are first needed.
     private let callbackTypes = Mutex(TwoForms<ObjectTypeEntry>())
-    /// Whether its `setUp` has succeeded. Used only by module changes, which run one at a time.
-    var isSetUp = false
-    /// Whether a synchronous step of its start did not return in time; nothing in it is called after that. Used only by
-    /// module changes, which run one at a time.
-    var isHanging = false
+    /// Whether its `setUp` has succeeded.
+    let isSetUp = Atomic(false)
+    /// Whether a synchronous step of its start did not return in time; nothing in it is called after that.
+    let isHanging = Atomic(false)
+    /// Whether its start was abandoned, or it stops: no further step of its start begins.
+    let isEnding = Atomic(false)
+    /// The last code that was called since it serves (`didStart`, subscribers to missed events) and that a change may
+    /// have gone on without. The group is empty when that code and the code before it have ended.
+    let codeAfterStart = Mutex<DispatchGroup?>(nil)
 
     /// The number of its objects and callbacks that still have a holder.
     let objectCount = Atomic<Int>(0)
@@ -198,4 +203,11 @@ final class Generation: @unchecked Sendable {
 extension Generation {
     /// The number of calls that are running in it.
     var callsInFlight: Int { runningCalls().count { $0.belongs(to: self) } }
+
+    /// Blocks this thread until `didStart` and the delivery of missed events have ended. Returns false if they have not
+    /// ended in time.
+    @discardableResult
+    func waitForCodeAfterStart(within time: Duration) -> Bool {
+        codeAfterStart.withLock(\.self)?.wait(timeout: .now() + time.dispatchInterval) != .timedOut
+    }
 }

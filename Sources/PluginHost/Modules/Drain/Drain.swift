@@ -116,15 +116,16 @@ struct Drain {
 
     // MARK: Shutdown
 
-    /// Tears down all generations in reverse order, each after its last call. A generation whose calls do not end
+    /// Tears down the modules that are being started, then all generations in reverse order, each after its last call. A generation whose calls do not end
     /// within the shutdown timeout is not torn down.
     func tearDownAll() {
         let (calls, announcements, timeout) = (context.calls, context.announcements, configuration.shutdownTimeout)
         var remaining = context.registry.table.generations
+        context.endStarts()
         announcements.announce("host.willTerminate", timeout: timeout) {
             calls.postHostEvent("host.willTerminate", waitingAtMost: timeout)
         }
-        context.hooks.announceStop(to: remaining)
+        context.hooks.announceStop(to: remaining, waitingAtMost: timeout)
         let deadline = DispatchTime.now() + timeout.dispatchInterval
         for generation in remaining.reversed() {
             remaining.removeLast()
@@ -133,7 +134,6 @@ struct Drain {
             announcements.announce("module.removed", timeout: timeout) { calls.postRemoved(generation) }
         }
         context.registry.publish([], isStopped: true)
-        context.endStarts()
         for draining in context.drains.draining { tearDown(draining.generation, before: deadline) }
     }
 
@@ -141,8 +141,8 @@ struct Drain {
     func tearDownAtEnd(_ generation: Generation) { tearDown(generation) }
 
     private func tearDown(_ generation: Generation, before deadline: DispatchTime) {
-        while generation.isRunningCalls, DispatchTime.now() < deadline { usleep(1000) }
-        guard !generation.isRunningCalls else {
+        while generation.isRunningCode, DispatchTime.now() < deadline { usleep(1000) }
+        guard !generation.isRunningCode else {
             return generation.log(
                 .warning, "was still running calls when the host stopped, and was not torn down.")
         }
@@ -158,8 +158,11 @@ extension Generation {
         plugin_host_fence_heavy()
     }
 
+    /// Whether calls are running, or code of its start is still to run.
+    fileprivate var isRunningCode: Bool { isRunningCalls || !waitForCodeAfterStart(within: .zero) }
+
     var isDrained: Bool {
-        !isRunningCalls && (objectCount.load(ordering: .relaxed) == 0 || isRevoked.load(ordering: .relaxed))
+        !isRunningCode && (objectCount.load(ordering: .relaxed) == 0 || isRevoked.load(ordering: .relaxed))
     }
 
     /// Logs a message about the generation.

@@ -50,6 +50,7 @@ final class Journal: Sendable {
         /// The journal file, locked with `flock` until the process ends; -1 if there is none.
         var descriptor: Int32 = -1
         var path = ""
+        var isClosed = false
     }
 
     private let quarantine: Quarantine
@@ -112,9 +113,10 @@ final class Journal: Sendable {
 
     /// Records that a step of the start of a file begins. The file is blamed if the process dies during the step. The
     /// start continues after the step, until ``endStarts()``. Steps can be nested, and can run on several threads.
-    /// ``end(_:_:)`` must follow.
+    /// ``end(_:_:)`` must follow. Does nothing after ``close()``.
     func begin(_ step: Step, file: String, digest: UInt64, size: Int, number: UInt64) {
         state.withLock { state in
+            guard !state.isClosed else { return }
             if state.starts[number] != nil {
                 state.starts[number]!.running.append(step)
                 return Self.write(JournalLine.begin(step, number), &state)
@@ -164,6 +166,7 @@ final class Journal: Sendable {
         state.withLock { state in
             for number in state.starts.keys { plugin_host_end_start(number) }
             state.starts = [:]
+            state.isClosed = true
             guard state.descriptor >= 0 else { return }
             unlink(state.path)
             plugin_host_remove_journal(state.descriptor)

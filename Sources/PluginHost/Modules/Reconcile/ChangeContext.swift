@@ -33,6 +33,8 @@ final class ChangeContext: @unchecked Sendable {
     var starts = ModuleStarts()
     /// Whether a change waits for hooks until they have returned or have exceeded their timeout.
     private(set) var isPatient = false
+    /// How long the current change still waits for hooks.
+    let patience = ChangePatience()
     /// The problems of the host itself.
     var ownProblems = OwnProblems()
 
@@ -55,7 +57,7 @@ final class ChangeContext: @unchecked Sendable {
     var hooks: Hooks {
         Hooks(
             calls: calls, runner: runner, waiters: waiters, configuration: configuration, journal: disk?.journal,
-            isPatient: isPatient)
+            isPatient: isPatient, changePatience: patience)
     }
 
     // MARK: Publishing

@@ -1,3 +1,4 @@
+import Dispatch
 import PluginABI
 import PluginFile
 import Synchronization
@@ -13,6 +14,10 @@ struct Hooks: Sendable {
     let journal: Journal?
     /// Whether changes wait for hooks until they have returned or have exceeded their timeout.
     let isPatient: Bool
+    let changePatience: ChangePatience
+
+    /// How long the change waits for the next hook.
+    var patience: Duration { changePatience.time(configuration) }
 
     /// Runs code that waits for a hook, on a thread of its own, and waits for it as long as the host's patience lasts.
     ///
@@ -23,8 +28,7 @@ struct Hooks: Sendable {
     func attempt<Result: Sendable>(
         isAwaited: Bool = false, _ body: @escaping @Sendable () -> Result, late: @escaping @Sendable (Result) -> Void
     ) -> Result? {
-        let patience = configuration.hookPatience
-        guard !isAwaited, !isPatient, patience < configuration.hookTimeout else { return body() }
+        guard !isAwaited, !isPatient, configuration.hookPatience < configuration.hookTimeout else { return body() }
         let meeting = Meeting<Result>()
         let wait = Patience(subject: "", module: nil, timeout: patience) { _ in }
         do throws(PluginError) {
@@ -35,7 +39,9 @@ struct Hooks: Sendable {
         } catch {
             return body()  // No thread can be started.
         }
-        return meeting.leave()
+        let result = meeting.leave()
+        if result == nil { changePatience.end() }
+        return result
     }
 
     /// A result that one thread has and another waits for, which may stop waiting at the same time.
@@ -140,7 +146,7 @@ struct Hooks: Sendable {
         let result = try runner.run(for: owner, patience) {
             if let blame { blame.during(step, step == nil ? name : nil, body) } else { body() }
         }
-        if result == nil, step != nil { generation.isHanging = true }
+        if result == nil, step != nil { generation.isHanging.store(true, ordering: .releasing) }
         return result
     }
 
@@ -177,9 +183,15 @@ struct Hooks: Sendable {
                     "\(generation.name) (\(generation.file)) refused activation: activate returned \(number).")
             }
         }
+        guard !generation.isEnding.load(ordering: .sequentiallyConsistent) else {
+            throw PluginError(
+                .activationFailed,
+                "\(generation.name) (\(generation.file)) is not set up: it was no longer wanted when activate returned."
+            )
+        }
         try begin(.setUp, of: generation, timeout: timeout)?.wait()
         if let crash = generation.crash(in: "setUp") { throw crash }
-        generation.isSetUp = true
+        generation.isSetUp.store(true, ordering: .releasing)
     }
 
     /// Delivers to a module the sticky events that were posted before it started.
@@ -200,9 +212,9 @@ struct Hooks: Sendable {
     /// - Throws: `activationFailed` if `tearDown` fails, or module code does not return in time; `outOfResources`.
     func tearDown(_ generation: Generation) throws(PluginError) {
         let timeout = configuration.shutdownTimeout
-        guard !generation.isHanging, !generation.hasCrashed else { return }
+        guard !generation.isHanging.load(ordering: .acquiring), !generation.hasCrashed else { return }
         var failure: PluginError?
-        if generation.isSetUp {
+        if generation.isSetUp.load(ordering: .acquiring) {
             do throws(PluginError) { try begin(.tearDown, of: generation, timeout: timeout)?.wait() } catch {
                 failure = error
             }
@@ -245,10 +257,14 @@ struct StartedHook {
     /// Waits for the end of the hook as long as the host's patience lasts since the hook was started. Returns false if
     /// it has not ended by then.
     func endsSoon() -> Bool {
-        let patience = hooks.configuration.hookPatience
-        guard overdue == nil, !hooks.isPatient, patience < hooks.configuration.hookTimeout else { return true }
-        let left = max(0, patience.nanoseconds - (monotonicNow() - start))
-        return outcome.hasArrived(within: .nanoseconds(left))
+        guard overdue == nil, !hooks.isPatient, hooks.configuration.hookPatience < hooks.configuration.hookTimeout
+        else {
+            return true
+        }
+        let left = max(0, hooks.patience.nanoseconds - (monotonicNow() - start))
+        if outcome.hasArrived(within: .nanoseconds(left)) { return true }
+        hooks.changePatience.end()
+        return false
     }
 
     /// Waits for the end of the hook and returns its result.
@@ -296,24 +312,50 @@ extension Hooks {
                 calls.deliverSticky(to: [generation])
                 continue
             }
-            logLater(.error, generation) { () throws(PluginError) in try deliverMissedEvents(to: generation) }
+            logLater(.error, generation) { () throws(PluginError) in
+                guard !generation.isEnding.load(ordering: .sequentiallyConsistent) else { return }
+                try deliverMissedEvents(to: generation)
+            }
         }
     }
 
-    /// Runs `willStop` of modules in their order, each with the shutdown timeout.
-    func announceStop(to generations: [Generation]) {
+    /// Runs `willStop` of modules in their order, each with the shutdown timeout, after their `didStart` and the
+    /// delivery of missed events have ended.
+    ///
+    /// - Parameter patience: How long to wait for those in all. A module in which they still run is not told.
+    func announceStop(to generations: [Generation], waitingAtMost patience: Duration) {
         let timeout = configuration.shutdownTimeout
+        let end = monotonicNow().adding(patience.nanoseconds)
+        for generation in generations { generation.isEnding.store(true, ordering: .sequentiallyConsistent) }
         forEach(generations, .warning) { generation throws(PluginError) in
+            guard generation.hooks["willStop"] != nil else { return }
+            let left = Duration.nanoseconds(max(0, end - monotonicNow()))
+            guard generation.waitForCodeAfterStart(within: left), !generation.isHanging.load(ordering: .acquiring)
+            else {
+                throw PluginError(
+                    .activationFailed,
+                    "willStop of \(generation.name) (\(generation.file)) is not called: its didStart or a subscriber to "
+                        + "a sticky event has not returned.")
+            }
             _ = try begin(.willStop, of: generation, timeout: timeout)?.wait()
         }
     }
 
-    /// Runs code of a module that was started, and logs its failure. Goes on without it when the patience is over.
+    /// Runs code of a module that was started, after such code before it has ended, and logs its failure. Goes on
+    /// without it when the patience is over.
     private func logLater(
         _ level: LogLevel, _ generation: Generation, _ body: @escaping @Sendable () throws(PluginError) -> Void
     ) {
         let log: @Sendable (PluginError?) -> Void = { if let error = $0 { generation.log(level, error.message) } }
+        let end = DispatchGroup()
+        end.enter()
+        let before = generation.codeAfterStart.withLock { code in
+            defer { code = end }
+            return code
+        }
         let run: @Sendable () -> PluginError? = {
+            defer { end.leave() }
+            before?.wait()  // It has a timeout of its own.
             do throws(PluginError) {
                 try body()
                 return nil

@@ -32,6 +32,9 @@ struct ModuleStarts: Sendable {
         slow.filter { $0.value.outcome == nil }.mapValues(\.reason)
     }
 
+    /// The modules whose starts go on although earlier changes went on without them.
+    var going: [Reconciler.Newcomer] { slow.values.map(\.newcomer) + parked.values }
+
     /// Whether the module in the file is being started.
     func contains(_ record: FileRecord) -> Bool {
         record.module.map { batch.contains(ObjectIdentifier($0)) } == true
@@ -48,8 +51,8 @@ struct ModuleStarts: Sendable {
 /// The properties are changed only by work on the queue of changes, hence `@unchecked Sendable`; other threads read only
 /// the constant ones.
 final class SlowStart: @unchecked Sendable {
-    /// The module's generation, as it will be when the hook has returned successfully.
-    var newcomer: Reconciler.Newcomer
+    /// The module's generation, as it will be when the hook has returned successfully. It holds no hand-over.
+    let newcomer: Reconciler.Newcomer
     /// The name of the hook.
     let hook: String
     /// When the hook was called, in `CLOCK_MONOTONIC` nanoseconds.
@@ -75,11 +78,10 @@ final class SlowStart: @unchecked Sendable {
     /// isolated module is ended.
     func abandon(because reason: String) {
         isAbandoned = true
+        newcomer.generation.isEnding.store(true, ordering: .sequentiallyConsistent)
         newcomer.generation.log(
             .warning,
             "\(reason) while its \(hook) was running. It is torn down when that returns.")
-        newcomer.handOver?.undo()
-        newcomer.handOver = nil
         newcomer.generation.module?.process?.end()
     }
 }
@@ -87,12 +89,13 @@ final class SlowStart: @unchecked Sendable {
 extension ChangeContext {
     /// Goes on without a module whose hook has not returned in time.
     ///
+    /// - Parameter time: How long the change has waited for the hook.
     /// - Returns: What to do with the hook's result, on any thread.
-    func leave(_ start: SlowStart) -> @Sendable (Result<Void, PluginError>) -> Void {
+    func leave(_ start: SlowStart, after time: Duration) -> @Sendable (Result<Void, PluginError>) -> Void {
         starts.slow[ObjectIdentifier(start.newcomer.candidate.module)] = start
         start.newcomer.generation.log(
             .warning,
-            "is still starting: its \(start.hook) has not returned within \(configuration.hookPatience). The others start "
+            "is still starting: its \(start.hook) has not returned within \(time). The others start "
                 + "without it; it joins them when that returns.")
         return { [weak self] outcome in self?.later { $0.take(outcome, of: start) } }
     }
@@ -104,14 +107,15 @@ extension ChangeContext {
         FolderUpdate(self).run([])
     }
 
-    /// Ends the starts that a host which ends does not wait for.
+    /// Ends the starts that a host which ends does not wait for, before the modules that serve are stopped.
     func endStarts() {
         for start in starts.slow.values {
+            start.newcomer.generation.isEnding.store(true, ordering: .sequentiallyConsistent)
             start.newcomer.generation.log(
                 .warning, "was still starting when the host stopped (\(start.note)), and was not torn down.")
-            start.newcomer.handOver?.undo()
         }
-        for newcomer in starts.parked.values { Drain(context: self).tearDownAtEnd(newcomer.generation) }
+        let parked = starts.parked.values.map(\.generation).inOrder
+        for generation in parked.reversed() { Drain(context: self).tearDownAtEnd(generation) }
         starts = ModuleStarts()
     }
 }

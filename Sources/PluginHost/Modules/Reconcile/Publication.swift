@@ -43,7 +43,7 @@ struct Publication {
 
     func make() {
         let hooks = context.hooks
-        hooks.announceStop(to: gone.map(\.generation))
+        hooks.announceStop(to: gone.map(\.generation), waitingAtMost: context.configuration.hookTimeout)
         for leaving in gone where !leaving.module.isRegistered {
             context.serving.noteDeparture(of: leaving, reason(of: leaving))
         }
@@ -67,7 +67,7 @@ struct Publication {
         hooks.announceStart(to: started.map(\.generation))
         hooks.announceMissedEvents(to: started.map(\.generation))
         announce(started)
-        hooks.announceStop(to: replaced.map(\.generation))
+        hooks.announceStop(to: replaced.map(\.generation), waitingAtMost: context.configuration.hookTimeout)
         VersionRetention(context: context).keep(leaving: plan.leaving)
         Drain(context: context).retire((gone + replaced).map(\.generation))
     }

@@ -46,6 +46,7 @@ struct Reconciler {
             context.starts.batch = []
             context.disk?.journal.endStarts()
         }
+        context.patience.renew()
         takeReturned()
         while true {
             context.publish()
@@ -99,19 +100,25 @@ struct Reconciler {
 
     /// Goes on without a newcomer whose hook has not returned in time.
     ///
+    /// - Parameters:
+    ///   - time: How long the change has waited for the hook.
+    ///   - change: How the newcomer will be when the hook has returned.
     /// - Returns: What to do with the hook's result.
     private mutating func leave(
-        _ newcomer: Newcomer, then change: (inout Newcomer) -> Void
+        _ newcomer: Newcomer, after time: Duration, then change: (inout Newcomer) -> Void
     ) -> @Sendable (Result<Void, PluginError>) -> Void {
         let code = newcomer.generation.startingCode.withLock { $0 } ?? (name: "start", begin: monotonicNow())
         var later = newcomer
         change(&later)
         newcomers[ObjectIdentifier(newcomer.candidate.module)] = nil
-        return context.leave(SlowStart(later, code.name, since: code.begin))
+        return context.leave(SlowStart(later, code.name, since: code.begin), after: time)
     }
 
-    /// Whether the host waits for the hooks of a newcomer until their timeout: the program waits for the outcome.
-    private func isAwaited(_ candidate: Plan.Candidate) -> Bool { candidate.module.isRegistered }
+    /// Whether the host waits for the `init` of a newcomer until its timeout: the program waits for the outcome, or calls
+    /// wait for the end of a hand-over, which must end within this change.
+    private func isAwaited(_ newcomer: Newcomer) -> Bool {
+        newcomer.candidate.module.isRegistered || newcomer.handOver != nil
+    }
 
     // MARK: Steps
 
@@ -151,6 +158,10 @@ struct Reconciler {
         guard !fresh.isEmpty else { return true }
         let generations = plan.generations(with: newcomers)
         context.registry.propose(context.registry.table.changed { $0.generations = generations })
+        // Before the first calls are blocked, since this code may make calls to modules that hand over their states.
+        for key in fresh {
+            predecessor(of: key, plan)?.waitForCodeAfterStart(within: configuration.hookTimeout)
+        }
         for key in fresh where !handOver(to: key, plan) { return false }
         return initialize(fresh)
     }
@@ -171,7 +182,8 @@ struct Reconciler {
         generation.isStarting.store(true, ordering: .relaxed)
         let hooks = context.hooks
         let late = Late()
-        let outcome = hooks.attempt(isAwaited: isAwaited(candidate)) {
+        let patience = hooks.patience
+        let outcome = hooks.attempt(isAwaited: module.isRegistered) {
             Result { () throws(PluginError) in try hooks.activate(generation) }
         } late: {
             late.take($0)
@@ -181,19 +193,27 @@ struct Reconciler {
         case .failure(let error)?:
             fail(candidate, error)
             abandoned.append(generation)
-        case nil: late.go(leave(Newcomer(generation: generation, candidate: candidate)) { _ in })
+        case nil: late.go(leave(Newcomer(generation: generation, candidate: candidate), after: patience) { _ in })
         }
         return nil
+    }
+
+    /// Returns the generation that is to hand over its state to a newcomer; `nil` if it has done so, or there is none
+    /// that does.
+    private func predecessor(of key: ObjectIdentifier, _ plan: Plan) -> Generation? {
+        let new = newcomers[key]!.generation
+        guard newcomers[key]!.handOver == nil,
+            let old = plan.leaving.first(where: { $0.name == new.name })?.generation, !old.hasCrashed,
+            HandOver.isWanted(from: old, to: new)
+        else { return nil }
+        return old
     }
 
     /// Hands over the state from the generation that a newcomer replaces, if both support that. Returns false on
     /// failure.
     private mutating func handOver(to key: ObjectIdentifier, _ plan: Plan) -> Bool {
+        guard let old = predecessor(of: key, plan) else { return true }
         let new = newcomers[key]!.generation
-        guard newcomers[key]!.handOver == nil,
-            let old = plan.leaving.first(where: { $0.name == new.name })?.generation, !old.hasCrashed,
-            HandOver.isWanted(from: old, to: new)
-        else { return true }
         do throws(PluginError) {
             let handOver = try HandOver(from: old, context.hooks)
             do throws(PluginError) {
@@ -224,18 +244,21 @@ struct Reconciler {
         }
     }
 
-    /// Runs `init` of newcomers in their order. Asynchronous functions overlap. Returns when all have ended, or have not
-    /// ended in time. Returns false if the plan must be made again.
+    /// Runs `init` of newcomers in their order, up to the first that has not ended in time: those after it may require
+    /// it. Asynchronous functions overlap. Returns when those that were called have ended, or have not ended in time.
+    /// Returns false if the plan must be made again.
     private mutating func initialize(_ fresh: [ObjectIdentifier]) -> Bool {
         var failures: [(candidate: Plan.Candidate, error: PluginError)] = []
         var started: [(key: ObjectIdentifier, hook: StartedHook)] = []
         let hooks = context.hooks
         var isComplete = true
-        for key in fresh where newcomers[key]!.generation.hooks["init"] != nil {
+        var called = fresh[...]
+        for (index, key) in fresh.enumerated() where newcomers[key]!.generation.hooks["init"] != nil {
             let newcomer = newcomers[key]!
             let (generation, timeout) = (newcomer.generation, configuration.hookTimeout)
             let late = Late()
-            let outcome = hooks.attempt(isAwaited: isAwaited(newcomer.candidate)) {
+            let patience = hooks.patience
+            let outcome = hooks.attempt(isAwaited: isAwaited(newcomer)) {
                 Result { () throws(PluginError) in try hooks.begin(.`init`, of: generation, timeout: timeout) }
             } late: { outcome in
                 late.take(Result { () throws(PluginError) in try outcome.get()?.waitForStart() })
@@ -245,14 +268,17 @@ struct Reconciler {
             case .failure(let error)?: failures.append((newcomer.candidate, error))
             case nil:
                 isComplete = false
-                late.go(leave(newcomer) { $0.isInitialized = true })
+                late.go(leave(newcomer, after: patience) { $0.isInitialized = true })
+                called = fresh[...index]
             }
+            guard isComplete else { break }
         }
         for (key, hook) in started {
             let newcomer = newcomers[key]!
-            guard isAwaited(newcomer.candidate) || hook.endsSoon() else {
+            let patience = hooks.patience
+            guard isAwaited(newcomer) || hook.endsSoon() else {
                 isComplete = false
-                let late = leave(newcomer) { $0.isInitialized = true }
+                let late = leave(newcomer, after: patience) { $0.isInitialized = true }
                 ThreadPool.shared.run {
                     late(Result { () throws(PluginError) in try hook.waitForStart() })
                 }
@@ -260,7 +286,7 @@ struct Reconciler {
             }
             do throws(PluginError) { try hook.waitForStart() } catch { failures.append((newcomer.candidate, error)) }
         }
-        for key in fresh {
+        for key in called {
             newcomers[key]?.isInitialized = true
             guard let newcomer = newcomers[key],
                 !failures.contains(where: { $0.candidate.module === newcomer.candidate.module }),

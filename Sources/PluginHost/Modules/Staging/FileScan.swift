@@ -207,9 +207,10 @@ struct FileScan {
         FolderUpdate(context).run([])
     }
 
-    /// Ends the quarantine of files that were tried and have not killed the host.
+    /// Ends the quarantine of files that were tried and have not killed the host. Those whose start goes on remain.
     func releaseTried() {
-        for path in context.folders.tried.sorted() { disk.journal.clearSuspicion(path.path) }
-        context.folders.tried = []
+        let going = Set(context.starts.going.map { PathKey($0.candidate.path) })
+        for path in context.folders.tried.subtracting(going).sorted() { disk.journal.clearSuspicion(path.path) }
+        context.folders.tried.formIntersection(going)
     }
 }

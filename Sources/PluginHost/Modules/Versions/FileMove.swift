@@ -33,7 +33,7 @@ struct FileMove {
                 try VersionRetention(context: context).keep(file.module, of: file.path)
                 try Self.delete(file.path)
             }
-            context.update()
+            context.patiently { context.update() }
             if let before, context.serving.modules[name]?.generation === before {
                 let error = context.folders.records.values.first { $0.claimedModule?.manifest.name == name }?.error
                 throw error ?? PluginError(.conflict, "\(name) still serves.")
@@ -41,7 +41,7 @@ struct FileMove {
             aside.discard()
         } catch {
             aside.putBack()
-            context.update()
+            context.patiently { context.update() }
             throw PluginError(
                 error.code,
                 "\(name) \(before.map { "\($0.version) " } ?? "")remains, and its files were put back: "

@@ -186,7 +186,7 @@ struct Rollback {
             aside.discard()
         } catch {
             aside.putBack()
-            context.update()
+            context.patiently { context.update() }
             throw PluginError(
                 error.code,
                 "\(name) \(kept.version) \(isThere ? "was put back, but does not start" : "is not put back"). The "
