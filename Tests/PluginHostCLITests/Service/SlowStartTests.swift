@@ -62,11 +62,11 @@ import Testing
         try CModule(name: "Other").build(into: program.plugins, as: "b.so")
         let notify = try NotifySocket(program.folder.path + "/notify")
         let host = try program.start(
-            "run", "--socket", socket, "--hook-patience", "0.2", environment: ["NOTIFY_SOCKET": notify.address])
+            "run", "--socket", socket, "--hook-patience", "1.5", environment: ["NOTIFY_SOCKET": notify.address])
         #expect(notify.message("READY=1") == "READY=1\nSTATUS=1 module active, 1 starting")
         let client = try SocketClient(socket)
         #expect(state(of: "Slow", client) == "starting" && state(of: "Other", client) == "active")
-        #expect(host.errorLine { $0.contains("init of Slow 1.0.0") && $0.contains("running for 0.2 seconds") } != nil)
+        #expect(host.errorLine { $0.contains("init of Slow 1.0.0") && $0.contains("running for 1.5 seconds") } != nil)
         try program.folder.file("gate")
         #expect(host.line { $0.contains("added Slow 1.0.0") } != nil)
         host.signal(SIGTERM)
@@ -78,7 +78,7 @@ import Testing
         module.code = "__attribute__((constructor)) static void begin(void) { \(waiting) }"
         try module.build(into: program.plugins, as: "b.so")
         try CModule(name: "Other").build(into: program.plugins, as: "a.so")
-        let host = try program.start("run", "--socket", socket, "--hook-patience", "0.2")
+        let host = try program.start("run", "--socket", socket, "--hook-patience", "1.5")
         let client = try SocketClient(socket)
         #expect(
             eventually {
@@ -87,7 +87,7 @@ import Testing
                 } == true
             })
         let line = host.errorLine { $0.contains("A constructor of") }
-        #expect(line?.contains("/b.so has been running for 0.2 seconds") == true)
+        #expect(line?.contains("/b.so has been running for 1.5 seconds") == true)
         #expect(line?.contains("no other library can be opened") == true && line?.contains("'--isolate'") == true)
         try program.folder.file("gate")
         #expect(host.line { $0.contains("Listening") } != nil)

@@ -10,7 +10,7 @@ import Testing
     private let test: TestHost
 
     init() throws {
-        test = try TestHost { configuration, _ in configuration.hookPatience = .milliseconds(200) }
+        test = try TestHost { configuration, _ in configuration.hookPatience = .milliseconds(600) }
     }
 
     /// C code that waits until a test opens a gate.
@@ -63,21 +63,21 @@ import Testing
         other.hooks = ["init": note("Other.init"), "didStart": note("Other.didStart")]
         try other.build(into: test.plugins, as: "b.so")
         try test.start()
-        #expect(test.states == ["a.so": "starting", "b.so": "active"])
-        #expect(test.answer("Other") == "yes" && test.notes.contains("Other.didStart "), "\(test.notes)")
+        #expect(eventually { test.states == ["a.so": "starting", "b.so": "active"] })
+        #expect(eventually { test.answer("Other") == "yes" && test.notes.contains("Other.didStart ") })
         let name = hook == "async init" ? "init" : hook
-        let status = try #require(test.status("a.so"))
-        #expect(status.note?.contains("\(name) has been running for") == true && status.name == "Slow")
+        #expect(eventually { test.status("a.so")?.note?.contains("\(name) has been running for") == true })
+        #expect(test.status("a.so")?.name == "Slow")
         let failure = try #require(test.failure("Slow"))
         #expect(failure.code == .moduleUnavailable && failure.message.contains("its \(name) has not returned"))
         #expect(
             eventually {
                 test.log.contains {
                     $0.module == "Slow" && $0.message.contains("\(name) of Slow 1.0.0")
-                        && $0.message.contains("has been running for 0.2 seconds")
+                        && $0.message.contains("has been running for 0.6 seconds")
                 }
             })
-        #expect(test.messages.contains { $0.contains("its \(name) has not returned within 0.2 seconds") })
+        #expect(test.messages.contains { $0.contains("its \(name) has not returned within 0.6 seconds") })
         try openGate()
         #expect(eventually { test.answer("Slow") == "1.0.0" })
         #expect(eventually { test.notes.hasSuffix("didStart ") && test.changes.contains { $0.isAdded("Slow") } })
@@ -90,7 +90,7 @@ import Testing
         try requiring("Slow").build(into: test.plugins, as: "b.so")
         try CModule(name: "Other").build(into: test.plugins, as: "c.so")
         try test.start()
-        #expect(test.states == ["a.so": "starting", "b.so": "starting", "c.so": "active"])
+        #expect(eventually { test.states == ["a.so": "starting", "b.so": "starting", "c.so": "active"] })
         #expect(test.status("b.so")?.error?.message.contains("which is starting") == true, "\(test.status("b.so")!)")
         try openGate()
         #expect(eventually { test.answer("User") == "yes" })
@@ -158,7 +158,7 @@ import Testing
         try next.build(into: test.plugins, as: "a-2.so")
         // The patience is over long before.
         #expect(
-            eventually { test.messages.contains { $0.contains("init of Slow 2.0.0") && $0.contains("0.4 seconds") } })
+            eventually { test.messages.contains { $0.contains("init of Slow 2.0.0") && $0.contains("1.2 seconds") } })
         try openGate()
         #expect(test.answer("Slow") == "new")
         #expect(test.notes == "suspend resume init ")
@@ -174,8 +174,8 @@ import Testing
         other.hooks = ["init": note("Zoo.init")]
         try other.build(into: test.plugins, as: "c.so")
         try test.start()
-        #expect(test.states == ["a.so": "starting", "b.so": "starting", "c.so": "active"])
-        #expect(test.notes == "setUp User.setUp Zoo.init ")
+        #expect(eventually { test.states == ["a.so": "starting", "b.so": "starting", "c.so": "active"] })
+        #expect(eventually { test.notes == "setUp User.setUp Zoo.init " })
         try openGate()
         #expect(eventually { test.answer("User") == "yes" })
         #expect(test.notes.hasPrefix("setUp User.setUp Zoo.init init User.init "), "\(test.notes)")
@@ -186,7 +186,7 @@ import Testing
         module.hooks = ["init": waiting() + "refuse(call, \"no money\"); return;"]
         try module.build(into: test.plugins, as: "a.so")
         try test.start()
-        #expect(test.states == ["a.so": "starting"])
+        #expect(eventually { test.states == ["a.so": "starting"] })
         try openGate()
         #expect(eventually { test.changes.contains { $0.isFailure && $0.file == "a.so" } })
         #expect(test.status("a.so")?.error?.message.contains("no money") == true)
@@ -214,6 +214,11 @@ import Testing
         other.hooks = ["willStop": note("willStop")]
         try other.build(into: test.plugins, as: "c.so")
         try test.start()
+        #expect(
+            eventually {
+                test.status("a.so")?.note?.contains("init has been") == true && test.answer("Other") == "yes"
+                    && test.notes.contains("User.setUp")
+            })
         test.host.shutdown()
         #expect(test.messages.contains { $0.contains("was still starting when the host stopped (init has been") })
         // What never served ends before the others learn of the end.
@@ -229,12 +234,12 @@ import Testing
         other.hooks = ["didStart": note("Other.didStart")]
         try other.build(into: test.plugins, as: "b.so")
         try test.start()
-        #expect(test.notes == "Other.didStart " && test.answer("Slow") == "yes")
+        #expect(eventually { test.notes == "Other.didStart " && test.answer("Slow") == "yes" })
     }
 
     @Test func `A module that is put back by a rollback is waited for`() throws {
         var old = CModule(name: "Slow", answer: "old")
-        old.hooks = ["init": "usleep(300000);"]
+        old.hooks = ["init": "usleep(900000);"]
         try old.build(into: test.plugins, as: "a.so")
         try test.start()
         #expect(eventually { test.answer("Slow") == "old" })
@@ -246,7 +251,7 @@ import Testing
 
     @Test func `A version in the folder to which a rollback returns is waited for`() throws {
         var old = CModule(name: "Slow", answer: "old")
-        old.hooks = ["init": "usleep(300000);"]
+        old.hooks = ["init": "usleep(900000);"]
         try old.build(into: test.plugins, as: "a-1.so")
         try CModule(name: "Slow", version: "2.0.0", answer: "new").build(into: test.plugins, as: "a-2.so")
         try test.start()
@@ -263,7 +268,7 @@ import Testing
             try module.build(into: test.plugins, as: "\(name).so")
         }
         try test.start()
-        #expect(test.messages.count { $0.contains("has not returned within 0.2 seconds") } == 1)
+        #expect(test.messages.count { $0.contains("has not returned within 0.6 seconds") } == 1)
         #expect(test.messages.count { $0.contains("has not returned within 0.1 seconds") } == 1)
     }
 
@@ -289,7 +294,7 @@ import Testing
         unlink(mark)
         var suspects: [Bool?] { Journal(stateFolder: "\(test.folder.path)/state").quarantinedFiles.map(\.isSuspected) }
         try test.start()
-        #expect(test.states == ["a.so": "starting"] && suspects == [true])
+        #expect(eventually { test.states == ["a.so": "starting"] && suspects == [true] })
         try openGate()
         #expect(await becomesTrue { test.answer("Slow") == "yes" })
         #expect(await becomesTrue { suspects == [] })
