@@ -1,4 +1,4 @@
-/* The interface between blame.c and signals.c. */
+/* The interface between blame.c, exits.c and signals.c. */
 #ifndef PLUGIN_HOST_BLAME_PRIVATE_H
 #define PLUGIN_HOST_BLAME_PRIVATE_H
 
@@ -9,6 +9,12 @@
 /* The label of the module whose code is nearest to the top of the interrupted stack; null if none.
  * Async-signal-safe. */
 const char *plugin_host_module_on_stack(const ucontext_t *context);
+/* The number of the file that the code at an address comes from; PLUGIN_HOST_NOBODY if none. Async-signal-safe. */
+uint64_t plugin_host_file_at(uintptr_t address);
+/* The label of the module of a file; null if none. Async-signal-safe. */
+const char *plugin_host_label_of(uint64_t file);
+/* The file of the innermost call of this thread, or that of its step. Async-signal-safe. */
+uint64_t plugin_host_file_of_thread(void);
 /* The number of the file whose code was interrupted. Async-signal-safe. */
 uint64_t plugin_host_culprit(const ucontext_t *context);
 /* Writes the lines of plugin_host_report_places. The stack is unwound, which may fault or never end if the stack is

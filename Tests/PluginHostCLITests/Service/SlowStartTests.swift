@@ -20,6 +20,14 @@ import Testing
     /// C code that waits until the test opens the gate.
     private var waiting: String { "while (access(\"\(program.folder.path)/gate\", F_OK) != 0) usleep(1000);" }
 
+    /// Builds Slow, whose init waits, and Other.
+    private func buildModules() throws {
+        var module = CModule(name: "Slow")
+        module.hooks = ["init": waiting]
+        try module.build(into: program.plugins, as: "a.so")
+        try CModule(name: "Other").build(into: program.plugins, as: "b.so")
+    }
+
     private func state(of name: String, _ client: SocketClient) -> String? {
         client.ask("list")?["result"]?.list?.first { $0["name"]?.string == name }?["state"]?.string
     }
@@ -27,10 +35,7 @@ import Testing
     @Test func `the socket answers while a module starts, and the host is ready when it does not wait any more`()
         throws
     {
-        var module = CModule(name: "Slow")
-        module.hooks = ["init": waiting]
-        try module.build(into: program.plugins, as: "a.so")
-        try CModule(name: "Other").build(into: program.plugins, as: "b.so")
+        try buildModules()
         let notify = try NotifySocket(program.folder.path + "/notify")
         // Longer than the test: the host waits until the gate is open.
         let host = try program.start(
@@ -56,10 +61,7 @@ import Testing
     }
 
     @Test func `run serves the others after the patience, and says which module is starting`() throws {
-        var module = CModule(name: "Slow")
-        module.hooks = ["init": waiting]
-        try module.build(into: program.plugins, as: "a.so")
-        try CModule(name: "Other").build(into: program.plugins, as: "b.so")
+        try buildModules()
         let notify = try NotifySocket(program.folder.path + "/notify")
         let host = try program.start(
             "run", "--socket", socket, "--hook-patience", "1.5", environment: ["NOTIFY_SOCKET": notify.address])

@@ -20,7 +20,7 @@ import Testing
             "#include <unistd.h>\nvoid leave(int status) { _exit(status); for (;;) {} }", name: "libleave.so")
         let program = try CFixture.program(
             """
-            \(try String(contentsOfFile: "\(sources)/blame.c", encoding: .utf8))
+            \(try ["blame.c", "exits.c"].map { try String(contentsOfFile: "\(sources)/\($0)", encoding: .utf8) }.joined())
             #include <dlfcn.h>
             #include <fcntl.h>
             #include <signal.h>
