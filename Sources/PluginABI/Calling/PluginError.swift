@@ -18,9 +18,29 @@ public struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
     /// A description for people, in one or two sentences: what happened, to what, and what to do about it.
     public var message: String { didSet { fault = nil } }
     /// The name of the module that failed; `nil` for an error of the host itself.
-    public var source: String?
+    public var source: String? {
+        get { details?.source }
+        set { details = .make(newValue, fault) }
+    }
     /// What is wrong in a value, as long as it is not known what the value is. Not a part of the error's identity.
-    var fault: ValueFault?
+    var fault: ValueFault? {
+        get { details?.fault }
+        set { details = .make(source, newValue) }
+    }
+
+    /// What most errors do not have. Behind one reference, because every call makes room for an error.
+    private final class Details: Sendable {
+        let source: String?
+        let fault: ValueFault?
+
+        private init(source: String?, fault: ValueFault?) { (self.source, self.fault) = (source, fault) }
+
+        static func make(_ source: String?, _ fault: ValueFault?) -> Details? {
+            source == nil && fault == nil ? nil : Details(source: source, fault: fault)
+        }
+    }
+
+    private var details: Details?
 
     /// Makes an error, to be thrown by an action.
     ///
@@ -31,12 +51,12 @@ public struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
     public init(_ code: Code, _ message: String, source: String? = nil) {
         self.code = code
         self.message = message
-        self.source = source
+        details = .make(source, nil)
     }
 
     init(_ code: Code, _ fault: ValueFault, _ whole: ValueFault.Whole, of owner: String, source: String? = nil) {
-        self.init(code, fault.message(whole, of: owner), source: source)
-        self.fault = fault
+        self.init(code, fault.message(whole, of: owner))
+        details = .make(source, fault)
     }
 
     public static func == (a: PluginError, b: PluginError) -> Bool {

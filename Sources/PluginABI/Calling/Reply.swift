@@ -4,34 +4,43 @@ import Synchronization
 ///
 /// If the handle is released without a reply, the call is rejected with ``PluginError/Code/noReply``. A second reply
 /// has no effect except a line in the host's log.
-public final class Reply<Result: ActionResult>: Sendable {
+public final class Reply<Result: ActionResult>: Sendable, ReplyHandle {
     private nonisolated(unsafe) let host: UnsafePointer<plugin_host>
     private let call: plugin_token
-    private let isAnswered: Atomic<Bool>
+    private let isDue = Atomic(false)
 
-    @usableFromInline init(host: UnsafePointer<plugin_host>, call: plugin_token, isAnswered: Bool) {
+    /// Makes a handle, from which no reply is due until it is handed out.
+    @usableFromInline init(host: UnsafePointer<plugin_host>, call: plugin_token) {
         self.host = host
         self.call = call
-        self.isAnswered = Atomic(isAnswered)
     }
+
+    @usableFromInline func handOut() { isDue.store(true, ordering: .relaxed) }
 
     /// Replies with a result.
     public func resolve(_ result: Result) {
-        isAnswered.store(true, ordering: .relaxed)
+        isDue.store(false, ordering: .relaxed)
         host.resolve(call, result)
     }
 
     /// Replies with an error.
     public func reject(_ error: any Error) {
-        isAnswered.store(true, ordering: .relaxed)
+        isDue.store(false, ordering: .relaxed)
         host.reject(call, error)
     }
 
     deinit {
         // Rejecting a call that is over does no harm, but would be logged as a mistake of the module.
-        if isAnswered.load(ordering: .relaxed) { return }
+        if !isDue.load(ordering: .relaxed) { return }
         host.reject(call, PluginError(.noReply, "The action released its reply handle without replying."))
     }
+}
+
+/// A reply handle of any type of result.
+@usableFromInline protocol ReplyHandle: AnyObject {
+    /// Makes the reply due. Not before all inputs of the action have been read: if one of them cannot be read, the call
+    /// is rejected for that reason, and not because the handle is released.
+    func handOut()
 }
 
 extension UnsafePointer<plugin_host> {

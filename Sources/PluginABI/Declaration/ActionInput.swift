@@ -103,19 +103,26 @@ public struct Invocation {
 /// The inputs of a call, read one after another in declared order.
 public struct InvocationInputs {
     @usableFromInline let call: Invocation
+    /// The number of arguments that were read; 0, too, after an input that is not an argument could not be read.
     @usableFromInline var next = 0
-    /// Whether the action has received a reply handle.
-    @usableFromInline var isReplyTaken = false
-    /// Whether the inputs are read only to find out whether they can be.
-    @usableFromInline var isChecking = false
-    /// Whether the argument that was read last is not of its type.
-    @usableFromInline var isRefused = false
+    /// The handle that the action is about to receive.
+    @usableFromInline var reply: (any ReplyHandle)?
 
     @inlinable init(_ call: Invocation) { self.call = call }
 
     /// Returns the error to be thrown if the inputs cannot be read.
     @usableFromInline @inline(never) func failure(_ error: PluginError) -> any Error {
-        isRefused ? ArgumentFailure(number: next - 1, error: error) : error
+        next > 0 ? ArgumentFailure(number: next - 1, error: error) : error
+    }
+
+    /// Runs `read` for an input that is not an argument.
+    @inlinable @inline(__always) mutating func readOther<Output>(
+        _ read: (Invocation) throws(PluginError) -> Output
+    ) throws(PluginError) -> Output {
+        do throws(PluginError) { return try read(call) } catch {
+            next = 0
+            throw error
+        }
     }
 
     /// Returns the argument of the next parameter. The host passes exactly as many as the manifest declares.
@@ -130,9 +137,6 @@ public struct InvocationInputs {
         guard let arguments = call.arguments, call.count > 0 else { return plugin_value_null() }
         return arguments[call.count - 1]
     }
-
-    /// Replies with null, unless the action has received a reply handle.
-    @inlinable func resolve() { if !isReplyTaken { call.resolve() } }
 }
 
 // MARK: Parameters
@@ -150,11 +154,7 @@ public struct ArgumentInput<Instance, Output>: Sendable {
 extension ArgumentInput: ActionInput where Output: ActionParameter {
     @inlinable public var declaration: ParameterDeclaration? { parameter }
     @inlinable public static func read(from inputs: inout InvocationInputs) throws(PluginError) -> Output {
-        let raw = inputs.nextArgument()
-        do throws(PluginError) { return try Output.read(raw, host: inputs.call.host) } catch {
-            inputs.isRefused = true
-            throw error
-        }
+        try Output.read(inputs.nextArgument(), host: inputs.call.host)
     }
 }
 
@@ -170,11 +170,7 @@ extension OptionalInput: ActionInput where Wrapped: ActionParameter {
     @inlinable public var declaration: ParameterDeclaration? { parameter }
     @inlinable public static func read(from inputs: inout InvocationInputs) throws(PluginError) -> Wrapped? {
         let raw = inputs.nextArgument()
-        if raw.kind == PLUGIN_KIND_NULL { return nil }
-        do throws(PluginError) { return try Wrapped.read(raw, host: inputs.call.host) } catch {
-            inputs.isRefused = true
-            throw error
-        }
+        return raw.kind == PLUGIN_KIND_NULL ? nil : try Wrapped.read(raw, host: inputs.call.host)
     }
 }
 
@@ -214,7 +210,10 @@ public struct RestInput<Instance>: ActionInput {
     @inlinable init() {}
     @inlinable public var declaration: ParameterDeclaration? { .rest }
     @inlinable public static func read(from inputs: inout InvocationInputs) throws(PluginError) -> [String: Value] {
-        try [String: Value](borrowing: inputs.rest, host: inputs.call.host)
+        let rest = inputs.rest
+        return try inputs.readOther { (call) throws(PluginError) in
+            try [String: Value](borrowing: rest, host: call.host)
+        }
     }
 }
 
@@ -243,7 +242,7 @@ public struct ContextInput<Instance>: ActionInput {
 public struct InstanceInput<Instance: Sendable>: ActionInput {
     @inlinable init() {}
     @inlinable public static func read(from inputs: inout InvocationInputs) throws(PluginError) -> Instance {
-        try InstanceBox<Instance>.instance(at: inputs.call.instance)
+        try inputs.readOther { (call) throws(PluginError) in try InstanceBox<Instance>.instance(at: call.instance) }
     }
 }
 
@@ -253,8 +252,9 @@ public struct ReplyInput<Instance, Result: ActionResult>: ActionInput {
     @inlinable public static var isReply: Bool { true }
     @inlinable public var declaration: ParameterDeclaration? { .reply(ResultDeclaration(Result.self)) }
     @inlinable public static func read(from inputs: inout InvocationInputs) -> Reply<Result> {
-        inputs.isReplyTaken = true
-        return Reply(host: inputs.call.host, call: inputs.call.token, isAnswered: inputs.isChecking)
+        let reply = Reply<Result>(host: inputs.call.host, call: inputs.call.token)
+        inputs.reply = reply
+        return reply
     }
 }
 

@@ -57,17 +57,10 @@ extension InvocationInputs {
     /// Reads all inputs; the error names the argument that is not of its type.
     @inlinable @inline(__always) mutating func read<Inputs: ActionInputs>(_ type: Inputs.Type) throws -> Inputs.Values {
         do throws(PluginError) {
-            if Inputs.isReply { try check(type) }
-            return try Inputs.read(from: &self)
+            let values = try Inputs.read(from: &self)
+            if Inputs.isReply { reply?.handOut() }
+            return values
         } catch { throw failure(error) }
-    }
-
-    /// Reads all inputs, but not to use them. If a later one cannot be read, a reply handle that was made before would
-    /// reject the call because it is released, and the reason would be lost.
-    @inlinable mutating func check<Inputs: ActionInputs>(_ type: Inputs.Type) throws(PluginError) {
-        isChecking = true
-        _ = try Inputs.read(from: &self)
-        (isChecking, isReplyTaken, next) = (false, false, 0)
     }
 }
 
@@ -86,7 +79,7 @@ extension Invocation {
     ) throws {
         var inputs = self.inputs
         try body(inputs.read(Inputs.self))
-        inputs.resolve()
+        if !Inputs.isReply { resolve() }
     }
 }
 
