@@ -46,7 +46,7 @@ typedef struct plugin_worker_frame {
 
 /* Begins to ask on behalf of this thread: takes the channel of the call that runs on it, or one of its own. */
 uint32_t plugin_worker_begin(void);
-/* The same for replies, and for what the host answers at once: some channels are kept for them. */
+/* Begins to reply, or to ask what the host answers at once: some channels are kept for this. */
 uint32_t plugin_worker_begin_brief(void);
 void plugin_worker_end(uint32_t channel);
 /* Sends a message and waits for the answer, which replaces it; `values` of the message are borrowed. Returns

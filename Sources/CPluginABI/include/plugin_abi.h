@@ -5,14 +5,14 @@
  * static description: a manifest in JSON, and the functions behind it. The host gives the module a
  * table of its own functions. Neither side links against the other. This is C11, and also C++17.
  *
- *  - Strings are UTF-8 and have a length in bytes. They are not NUL-terminated; the pointer may be
- *    null if the length is 0.
+ *  - Strings are UTF-8 (the host checks that) and have a length in bytes. They are not
+ *    NUL-terminated; the pointer may be null if the length is 0.
  *  - Data passed by pointer is borrowed: the receiver may read it until the function returns, and
  *    must copy what it keeps. Neither side frees the other's memory.
  *  - Modules are never unloaded: descriptions and tables are valid for the life of the process.
  *  - [any thread]: may be called from any thread, and by several at once.
  *    [one at a time]: the host makes one such call to a module at a time, on any thread.
- *  - A structure that begins with `size` may grow at its end in a later minor version. The side
+ *  - A structure with a member `size` may grow at its end in a later minor version. The side
  *    that fills it in sets `size` to its sizeof, and unused members to 0.
  *
  * This file is the core. It includes the files in plugin_abi/: helpers, hooks, events, extensions.
@@ -31,7 +31,7 @@ extern "C" {
 
 #define PLUGIN_ABI_MAGIC 0x54534F4847554C50 /* "PLUGHOST", read as a little-endian integer */
 #define PLUGIN_ABI_MAJOR 1 /* for breaking changes: a host loads modules of its own major version */
-#define PLUGIN_ABI_MINOR 0 /* for additions: a host loads modules of any minor version */
+#define PLUGIN_ABI_MINOR 0 /* for additions: a host loads any, see `abiMinor` in the schema */
 
 #define PLUGIN_MANIFEST_MAX_BYTES 1048576
 #define PLUGIN_DEPTH_MAX 128 /* of nested synchronous calls, and of nested lists and maps */
@@ -59,7 +59,7 @@ typedef uint64_t plugin_object;
 #define PLUGIN_KIND_BYTES 5u  /* as.bytes, `count` bytes */
 #define PLUGIN_KIND_LIST 6u   /* as.list, `count` values of any kinds */
 #define PLUGIN_KIND_MAP 7u    /* as.map, `count` entries; of equal keys the last one counts */
-#define PLUGIN_KIND_OBJECT 8u /* as.object */
+#define PLUGIN_KIND_OBJECT 8u /* as.object, never 0: no object is a null value */
 #define PLUGIN_KIND_NONE 0xFFFFFFFFu /* no value yet: in plugin_call.result only, never passed */
 
 /* A value. The side that passes it owns what it points to. helpers.h makes and reads values. */
@@ -78,8 +78,8 @@ typedef struct plugin_value {
     } as;
 } plugin_value;
 
-/* An entry of a map, or a parameter of a request. Parameters without a key are assigned to the
- * declared ones in order. Of parameters with equal keys, the first one counts. */
+/* An entry of a map, or a parameter of a request. Parameters without a key come first, and belong
+ * to the declared ones in order. If one is given more than once, the first value counts. */
 typedef struct plugin_entry {
     plugin_string key;
     plugin_value value;
@@ -103,15 +103,15 @@ typedef struct plugin_factory plugin_factory;
 
 /* A function that the host calls for a name in the manifest, such as an action. `arguments` has one
  * value for each declared parameter, in declared order; with "rest": true there is one more, a map
- * (never null) of the named parameters that are not declared. The host has matched names, converted
- * types and filled in defaults; an optional parameter without a value is null. `call` and
+ * (never null) of the named parameters that are not declared. The host has matched names, checked
+ * types (an int becomes a double, 3.0 becomes 3) and filled in defaults (else null). `call` and
  * `arguments` are borrowed until the function returns. The function must reply exactly once: before
  * it returns or, if the manifest declares "async": true, at any later time and from any thread.
  *
  * If the module, or the target, declares "concurrency": "serial", the host runs one of its calls at
  * a time, until the reply. This includes object types, subscriptions and interceptors, but not
- * callbacks, completions and `destroy`. A call that would wait for one of its parents fails with
- * circularWait. [any thread; one at a time if serial] */
+ * callbacks, completions and `destroy`. A call that would wait for one that it is part of fails
+ * with circularWait. [any thread; one at a time if serial] */
 typedef void (*plugin_invoke)(void *data, const plugin_call *call, const plugin_value *arguments,
                               uint32_t count);
 
@@ -142,7 +142,7 @@ typedef struct plugin_module {
     uint64_t factory_count;
     void *data; /* passed to the functions below, each of which may be null */
     /* Passes the host's table, which the module keeps. Called before everything else here. Returns
-     * 0, or another number to refuse. The module can make calls from @setUp on. [one at a time] */
+     * 0, or else refuses. Calls: to others from @setUp on, to itself from @init. [one at a time] */
     int32_t (*activate)(void *data, const plugin_host *host);
     /* Called after the last call, and after a failed start, even if `activate` has refused: stops
      * the module's threads and timers, and waits until they have ended. [one at a time] */
@@ -165,10 +165,10 @@ struct plugin_call {
     uint32_t size;
     uint32_t flags;       /* PLUGIN_CALL_... */
     plugin_token token;   /* outlives this structure */
-    void *instance;       /* of the target or the object; null if there is none */
+    void *instance;       /* of the target or the object; null if there is none, as in a callback */
     int64_t deadline;     /* CLOCK_MONOTONIC, in nanoseconds; 0 for none */
     plugin_value *result; /* null without PLUGIN_CALL_IN_PLACE; with it, plugin_reply writes a
-                           * scalar result here, and the host reads it when the action returns */
+                           * scalar (null, bool, int, double) here; read when the action returns */
 };
 
 /* The kinds of addresses, and the members of a request that each one uses; it ignores the others.
@@ -189,7 +189,7 @@ struct plugin_call {
 #define PLUGIN_ADDRESS_CHAIN 6u /* up from an object to its parents, see plugin_abi/chain.h */
 
 #define PLUGIN_REQUEST_REMOTE 1u /* treat it as coming from another program: remote actions only */
-#define PLUGIN_REQUEST_OBJECT 2u /* of a URL: asks for an object; a declared _object is true */
+#define PLUGIN_REQUEST_OBJECT 2u /* for a URL: an object is wanted; see plugin_abi/routes.h */
 #define PLUGIN_REQUEST_FRESH 4u  /* make an instance of the target for this call alone */
 #define PLUGIN_REQUEST_STICKY 8u /* of an event: modules that start later get it, too */
 
@@ -202,7 +202,7 @@ typedef struct plugin_request {
     plugin_object object;
     const plugin_entry *parameters; /* by name or by position, see plugin_entry */
     uint64_t parameter_count;       /* at most 1048576 */
-    int64_t timeout; /* nanoseconds from now; 0 for none or, in asynchronous calls, the host's */
+    int64_t timeout; /* nanoseconds from now; 0 for none or, for an async action, the host's */
     uint32_t flags;  /* PLUGIN_REQUEST_... */
     uint32_t reserved;
     plugin_string version;
@@ -222,7 +222,7 @@ typedef void (*plugin_completion)(void *data, const plugin_value *value, const p
 
 /* Replies with a result before the action returns. When it has returned, `call` is invalid: keep
  * call->token, and use host->resolve. Borrows `result`. Returns PLUGIN_REPLY_...; a second reply
- * after a scalar result is not detected. [any thread; one at a time per call] */
+ * replaces a scalar result, and the host logs it. [any thread; one at a time per call] */
 static inline int32_t plugin_reply(const plugin_host *host, const plugin_call *call,
                                    plugin_value result);
 
@@ -249,7 +249,7 @@ struct plugin_host {
     /* Calls a synchronous action; an asynchronous one is an error, and so is a callback with
      * PLUGIN_OBJECT_ASYNC: use `call` for objects of unknown origin. `parent`, here and in `call`,
      * is the call for which this one is made; 0 means the one that runs on this thread, if any. It
-     * serves to detect recursion and circular waits; its deadline is not passed on. `completion`
+     * serves to detect recursion and circular waits; its deadline is not inherited. `completion`
      * runs before this returns, on this or the replying thread. Borrows `request`. [any thread] */
     void (*perform)(const plugin_host *host, plugin_token parent, const plugin_request *request,
                     plugin_completion completion, void *data);
@@ -262,7 +262,7 @@ struct plugin_host {
     void (*cancel)(const plugin_host *host, plugin_token call);
 
     /* Replies to a call by its token, before or after the action returns. Borrows `result`; a null
-     * pointer means a null value. Returns PLUGIN_REPLY_... [any thread] */
+     * pointer means null. Objects may be released then. Returns PLUGIN_REPLY_... [any thread] */
     int32_t (*resolve)(const plugin_host *host, plugin_token call, const plugin_value *result);
     /* Replies with an error. Borrows `error`. Returns PLUGIN_REPLY_... [any thread] */
     int32_t (*reject)(const plugin_host *host, plugin_token call, const plugin_error *error);
@@ -279,12 +279,12 @@ struct plugin_host {
      * and owns nothing, if the manifest has no such type or too many objects exist. [any thread] */
     plugin_object (*object_create)(const plugin_host *host, plugin_string type, void *instance,
                                    void (*destroy)(void *instance));
-    /* Makes a callback: an object with one action, "call", which gets its arguments by position,
-     * unconverted. Owns `data` as an object owns its instance. `flags`: 0 or PLUGIN_OBJECT_ASYNC.
+    /* Makes a callback: an object with one action, "call", which gets any number of arguments, of
+     * any kinds. Owns `data` as an object owns its instance. `flags`: 0 or PLUGIN_OBJECT_ASYNC.
      * Returns 0, and owns nothing, if `invoke` is null or too many objects exist. [any thread] */
     plugin_object (*callback_create)(const plugin_host *host, plugin_invoke invoke, void *data,
                                      void (*destroy)(void *data), uint32_t flags);
-    /* Adds a holder. Returns 0, or 1 if the object has ended. [any thread] */
+    /* Adds a holder. Returns 0, or 1 if it has ended or has 16 million holders. [any thread] */
     int32_t (*object_retain)(const plugin_host *host, plugin_object object);
     /* Removes a holder. Returns 0, or 1 if the object has ended. [any thread] */
     int32_t (*object_release)(const plugin_host *host, plugin_object object);

@@ -35,7 +35,8 @@ extension Callback: ValueConvertible {
 }
 
 extension HostContext {
-    /// Makes a callback from a closure. The closure runs on the thread that calls it, possibly concurrently.
+    /// Makes a callback from a closure. The closure runs on the thread that calls it, possibly concurrently. If 16
+    /// million objects exist, a call that passes the callback fails.
     public func callback(_ body: @escaping @Sendable (_ arguments: [Value]) throws -> Value) -> Callback {
         callback(flags: 0) { call in call.resolve(try body(call.values)) }
     }

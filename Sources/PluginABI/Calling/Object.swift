@@ -3,7 +3,7 @@
 /// The host issues the handle, and checks a call to the object like any other call. The object, and the generation of
 /// the module that made it, live until the last `Object` with this handle is gone, even if the module is replaced.
 public final class Object: Sendable {
-    /// The number that identifies the object across the boundary. Never 0.
+    /// The number that identifies the object across the boundary. 0 only for a callback that could not be made.
     public let handle: plugin_object
     /// The host's table, which lives as long as the process.
     @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>
@@ -58,7 +58,8 @@ extension Object {
 extension HostContext {
     /// Makes an object of a type that this module's manifest declares.
     ///
-    /// - Throws: ``PluginError/Code/unknownObject`` if the manifest declares no such ``ObjectType``.
+    /// - Throws: ``PluginError/Code/unknownObject`` if the manifest declares no such ``ObjectType``, or if 16 million
+    ///   objects exist.
     public func object<Instance: Sendable>(_ type: String, _ instance: Instance) throws(PluginError) -> Object {
         let pointer = InstanceBox.retained(instance)
         let handle = type.withPluginString { host.pointee.object_create(host, $0, pointer, { destroyInstance($0) }) }
@@ -66,7 +67,8 @@ extension HostContext {
             destroyInstance(pointer)
             throw PluginError(
                 .unknownObject,
-                "The manifest of \(moduleName) declares no object type “\(type.shortened)”.")
+                "No object of the type “\(type.shortened)” can be made: the manifest of \(moduleName) declares no such "
+                    + "type, or too many objects exist.")
         }
         return Object(adopting: handle, host: host)
     }

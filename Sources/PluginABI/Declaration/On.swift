@@ -3,9 +3,9 @@
 ///     On(.setUp) { context in context.log(.info, "ready") }
 ///     On(.initialize) { context in try await Store.open() }
 ///
-/// The hooks of all modules run in the order of level (``Level/basic`` first), then priority (higher first), then name;
-/// `tearDown` runs in the reverse order. Hooks of one module never overlap. An `async` closure is awaited, with a
-/// deadline.
+/// The hooks run in the order in which modules start: after those of the modules that they require, then by level
+/// (``Level/basic`` first), priority (higher first) and name. `tearDown` runs in the reverse order. Hooks of one module
+/// never overlap. An `async` closure is awaited, with a deadline.
 ///
 /// A module that is replaced by a new file can hand over its state:
 ///

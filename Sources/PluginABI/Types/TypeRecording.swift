@@ -79,7 +79,7 @@ final class TypeRecording {
     /// Makes a value for a field.
     func make<T: Decodable>(_ type: T.Type, for key: String) throws -> T {
         if let value = SimplestValue.make(type, depth: 0, memory) { return value }
-        problem = "no \(type) for “\(key.shortened)” can be made to find out its other fields."
+        problem = "the field “\(key.shortened)” has the type \(type), of which no sample value can be made."
         throw NothingThere()
     }
 }

@@ -30,7 +30,7 @@ extension EncodedValues {
         }
     }
 
-    /// Encodes the values of a literal by position.
+    /// Encodes the positional values of a literal.
     @usableFromInline init(literal elements: UnsafeBufferPointer<LiteralValue>) {
         let start = elements.baseAddress!
         var size = Size(elements.count)

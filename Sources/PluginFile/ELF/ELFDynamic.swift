@@ -143,7 +143,7 @@ struct ELFDynamic {
         return try name(at: offset).split(separator: ":").map(String.init)
     }
 
-    /// Checks the entries that the dynamic linker relies on: it ends the process if one of them is missing.
+    /// Checks the entries without which the dynamic linker would end the process.
     private func checkEntrySizes() throws(PluginError) {
         let expected: [(tag: Tag, table: Tag, size: UInt64)] = [
             (.symbolEntry, .symbols, 24), (.relocationEntry, .relocations, 24), (.relativeEntry, .relatives, 8),

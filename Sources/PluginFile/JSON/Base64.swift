@@ -2,8 +2,8 @@ package import PluginABI
 
 extension Bytes {
     /// Decodes base64 or base64url (RFC 4648, sections 4 and 5). The padding can be left out of base64url. Nothing else
-    /// is accepted: no blanks, no mixture of the two alphabets, no padding in the middle, and no bits other than zero
-    /// after the last byte.
+    /// is accepted: no blanks, no mixture of the two alphabets, and no padding in the middle. The unused bits of the last
+    /// digit must be zero.
     ///
     /// - Returns: `nil` if the text is not valid.
     package init?(base64 text: String) {

@@ -90,7 +90,8 @@ extension Calls {
         if let endpoint {
             what =
                 endpoint.generation === module
-                ? "replied to a call of \(endpoint.name.shortened) a second time"
+                ? "replied to a call of \(endpoint.name.shortened) that is over: it was answered before, or its function "
+                    + "returned without a reply"
                 : "replied to a call of \(endpoint.title), which is not its own"
         } else {
             let running = ThreadContext.current.flatMap { CallRecord.name(of: $0.currentCall) }

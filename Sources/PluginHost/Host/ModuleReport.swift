@@ -122,7 +122,7 @@ extension PluginHost {
         }
     }
 
-    /// How many types may crash a scan process before it is no longer tried without them.
+    /// The maximum number of types that are skipped because their code crashed a scan process.
     private static let crashesMax = 16
 
     /// Reads the seal of a file, which may be for another machine. No code of the file is run.

@@ -2,7 +2,7 @@ public import PluginABI
 import Synchronization
 
 extension PluginHost {
-    /// Posts an event to all its subscribers: modules in the order of their level, priority and name, then the program.
+    /// Posts an event to all its subscribers: the modules in the order in which they start, then the program.
     /// Asynchronous subscribers are started, but not waited for.
     ///
     /// - Parameters:

@@ -27,7 +27,7 @@ private struct OverlapSearch {
     private let words: Int
     /// For each position of `one`, the positions of `other` that were found.
     private var found: [UInt64]
-    /// For each position of `one`, the found positions that were not followed yet.
+    /// For each position of `one`, the positions of `other` that were found but not yet followed.
     private var fresh: [UInt64]
     private var waiting: [Int] = []
     private var isWaiting: [Bool]

@@ -98,8 +98,8 @@ extension PluginError {
         PluginError(
             .invalidPattern,
             "With the pattern “\(pattern.shortened)”, the expressions of all routes together have more than "
-                + "\(RoutePattern.mostTransitions) transitions between their states. Use fewer repetitions in them, "
-                + "or register fewer of them.")
+                + "\(RoutePattern.mostTransitions) transitions between their states. Use fewer repetitions, or "
+                + "register fewer routes.")
     }
 }
 

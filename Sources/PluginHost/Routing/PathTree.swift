@@ -74,7 +74,7 @@ final class PathTree: PathNode, @unchecked Sendable {
 
     struct Edge {
         let rank: PathSegment.Rank
-        /// The text by which edges of equal rank are sorted: the first in order of all patterns below the edge.
+        /// The sort key among edges of equal rank: the alphabetically first pattern below the edge.
         let text: String
         let step: Step
 

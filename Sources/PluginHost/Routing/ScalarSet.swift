@@ -49,7 +49,7 @@ struct ScalarSet: Hashable, Sendable {
         ScalarSet(ranges.map { $0.lowerBound + distance...$0.upperBound + distance })
     }
 
-    /// Returns whether a scalar is in both sets, in time proportional to the number of ranges of both.
+    /// Returns whether a scalar is in both sets, in time proportional to the total number of ranges.
     func intersects(_ other: ScalarSet) -> Bool {
         var (mine, others) = (0, 0)
         while mine < ranges.count, others < other.ranges.count {

@@ -41,7 +41,7 @@ struct Deadline: Sendable {
         ) { $0.handOverTimeout = $1 },
         Deadline(
             "drainTimeout", "--drain-timeout",
-            "How long a replaced or removed module may be used until that is reported. (default: 30)"
+            "How long a replaced or removed module may stay in use before the host reports it. (default: 30)"
         ) { $0.drainTimeout = $1 },
         Deadline(
             "objectTimeout", "--object-timeout",
@@ -53,12 +53,12 @@ struct Deadline: Sendable {
         ) { $0.isolation.callTimeout = $1 },
         Deadline(
             "hangGrace", "--hang-grace",
-            "How long a synchronous call of an isolated module may continue after '--call-timeout' before the process "
-                + "of the module is ended. (default: 5)"
+            "How much longer than '--call-timeout' a synchronous call of an isolated module may run before the host "
+                + "ends its process. (default: 5)"
         ) { $0.isolation.hangGrace = $1 },
         Deadline(
             "stableTime", "--stable-time",
-            "How long an isolated module must run until its earlier crashes do not count any more. (default: 60)"
+            "How long an isolated module must run before its earlier crashes are forgotten. (default: 60)"
         ) { $0.isolation.stableTime = $1 },
     ]
 

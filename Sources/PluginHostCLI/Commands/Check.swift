@@ -58,7 +58,7 @@ enum Check: Command {
         throw PluginError(
             .checkFailed,
             "\(name) fails \(report.failures) of \(counted(report.results.count, "check"))."
-                + (report.failsBySeed ? " Run it again with '--seed \(check.seed)'." : ""))
+                + (report.failsBySeed ? " Run the check again with '--seed \(check.seed)'." : ""))
     }
 
     private static func moduleCheck(_ arguments: ParsedArguments) throws(PluginError) -> ModuleCheck {

@@ -13,8 +13,8 @@ final class AttachedHost: HostService {
     private let descriptor: CInt
 
     /// - Parameters:
-    ///   - patience: How long to wait until the host accepts the connection or reads more of a request, and for an
-    ///     answer that does not depend on code of modules.
+    ///   - patience: How long to wait for the host to accept the connection, to read more of a request, and to answer a
+    ///     request that runs no code of modules.
     ///   - probe: If given, the host must answer a first request within this time.
     ///   - answerLimit: The maximum size of an answer, in bytes.
     /// - Throws: `cannotAttach`; `untrusted` if the host belongs to another user; `deadlineExceeded` if it does not

@@ -44,7 +44,7 @@ struct ManifestListing {
         let first = aside("\(manifest.text("name")) \(manifest.text("version"))", manifest.text("summary"))
         return [
             first.trimmed,
-            "\(report.text("file")) (\(report["toolchain"]?.string ?? "unknown toolchain")\(abi)\(size)\(machine))",
+            "\(report.text("file")) (\(report["toolchain"]?.string ?? "no Swift runtime")\(abi)\(size)\(machine))",
         ] + (more.isEmpty ? [] : [more.joined(separator: ", ")])
     }
 

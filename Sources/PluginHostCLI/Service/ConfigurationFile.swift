@@ -131,16 +131,16 @@ final class ConfigurationWatcher: @unchecked Sendable {
 
     init(_ file: ConfigurationFile, _ host: PluginHost, log: @escaping @Sendable (LogEntry) -> Void) {
         (self.file, self.host, self.log) = (file, host, log)
-        queue.async { [weak self] in self?.lookAgainAndAgain() }
+        queue.async { [weak self] in self?.poll() }
     }
 
     /// Stops checking, without waiting for a running check: a subscriber to `configuration.changed` may hang.
     func stop() { isStopped.store(true, ordering: .relaxed) }
 
-    private func lookAgainAndAgain() {
+    private func poll() {
         guard !isStopped.load(ordering: .relaxed) else { return }
         look()
-        queue.async(after: .milliseconds(250)) { [weak self] in self?.lookAgainAndAgain() }
+        queue.async(after: .milliseconds(250)) { [weak self] in self?.poll() }
     }
 
     private func look() {

@@ -179,7 +179,7 @@ struct BadModule: Sendable, CustomTestStringConvertible {
         BadModule("two replies", "replies", "Bad/twice", "twice") {
             $0.actions = [("twice", "reply(call, \"1\"); reply(call, \"2\");")]
         },
-        BadModule("a second reply from another thread", "replies", "Bad/late a second time", "answered once") {
+        BadModule("a second reply from another thread", "replies", "Bad/late that is over", "answered once") {
             $0.actions = [("late", "start_reply(call); reply(call, \"1\");")]
         },
         BadModule("a result of a type other than declared", "replies", "Bad/read", "declared to return int") {

@@ -64,7 +64,7 @@ import Testing
         module.actions = [("silent", "")]
         let outcome = try program().run(["check", module.build(), "--trust"])
         #expect(outcome.code == 65 && outcome.output.contains("FAILURE  replies"))
-        #expect(outcome.errors.contains("fails 1 of 15 checks. Run it again with '--seed "))
+        #expect(outcome.errors.contains("fails 1 of 15 checks. Run the check again with '--seed "))
     }
 
     @Test func `Actions whose replies differ from call to call are named and not compared`() throws {

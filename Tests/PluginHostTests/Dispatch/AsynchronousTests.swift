@@ -94,7 +94,7 @@ import Testing
         #expect(await becomesTrue { test.staleReplies == 1 })
         let entry = try #require(test.log.last)
         #expect(entry.module == "FixtureModule")
-        #expect(entry.message.contains("replied to a call of Later/twice a second time"), "\(entry.message)")
+        #expect(entry.message.contains("replied to a call of Later/twice that is over"), "\(entry.message)")
         #expect(!entry.message.contains("token"))
     }
 

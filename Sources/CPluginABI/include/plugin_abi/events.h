@@ -7,7 +7,7 @@
  *     "events": [{"name": "shop.sold", "parameters": [{"name": "item", "type": "string"}]}]
  *
  * Posting: a request with the address PLUGIN_ADDRESS_EVENT. All parameters must have names. Modules
- * get the event in the order of level, priority and name, then the program does. The failure of one
+ * get the event in the order in which they start, then the program does. The failure of one
  * subscriber does not keep the event from the others. host->perform starts asynchronous subscribers
  * and does not wait for them; host->call waits for them. The result is a map with the two entries
  * below. */

@@ -73,9 +73,9 @@ static inline plugin_value plugin_value_string(const char *bytes, uint32_t count
     return value;
 }
 
-/* Makes a string of a NUL-terminated text, and borrows it. [any thread] */
+/* Makes a string of a NUL-terminated text, and borrows it; empty for null. [any thread] */
 static inline plugin_value plugin_value_text(const char *text) {
-    return plugin_value_string(text, (uint32_t)strlen(text));
+    return plugin_value_string(text, text ? (uint32_t)strlen(text) : 0);
 }
 
 /* Makes bytes, and borrows them. [any thread] */

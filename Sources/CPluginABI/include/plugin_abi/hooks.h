@@ -1,7 +1,8 @@
 /* hooks.h - the functions that the host calls during the life of a module
  *
  * A hook is an entry of the function table. Its name without "@" is in the "hooks" of the manifest.
- * It replies like an action; if it replies with an error, it has failed. Only "@resume" has
+ * It replies like an action, later if the manifest lists it as {"name": "init", "async": true}; if
+ * it replies with an error, it has failed. Only "@resume" has
  * arguments. All hooks are [one at a time]; `call` and `arguments` are borrowed until the hook
  * returns.
  *
@@ -21,7 +22,7 @@
  * can call them yet. If it fails, the module is refused. */
 #define PLUGIN_HOOK_INIT "@init"
 
-/* Runs when all new modules are initialised. */
+/* Runs when all new modules are initialised. If it fails, the error is logged. */
 #define PLUGIN_HOOK_DID_START "@didStart"
 
 /* Runs before the end of the module, while calls continue. */

@@ -3,7 +3,10 @@
  * A manifest declares routes to its own actions. A group of the pattern fills the parameter with
  * its name; other programs reach the action only if it declares "remote": true.
  *
- *     "routes": [{"pattern": "ledger://account/:name", "action": "Ledger/open"}] */
+ *     "routes": [{"pattern": "ledger://account/:name", "action": "Ledger/open"}]
+ *
+ * An action that declares the parameter _url, _pattern or _object gets the URL, the pattern of its
+ * route, or whether the caller wants an object (PLUGIN_REQUEST_OBJECT). */
 #ifndef PLUGIN_ABI_ROUTES_H
 #define PLUGIN_ABI_ROUTES_H
 

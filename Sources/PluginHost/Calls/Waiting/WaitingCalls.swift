@@ -92,7 +92,7 @@ extension Calls {
             }
         }
 
-        /// Asks the guard in a task, whose calls are part of this one.
+        /// Asks the guard in a task. The parent of the guard's calls is this call.
         private func ask(
             _ decide: @escaping AsynchronousRemoteGuard, _ remoteCall: RemoteCall, _ subject: RemoteSubject
         ) {

@@ -20,7 +20,9 @@ final class CallbackBox {
         let endpoint = Endpoint(own: "callback", of: generation, isAsync: isAsync, isRemote: true) {
             _, call, arguments, count in
             let box = Unmanaged<CallbackBox>.fromOpaque(call!.pointee.instance).takeUnretainedValue()
-            box.invoke(box.data, call, arguments, count)
+            var call = call!.pointee
+            call.instance = nil  // The box is the host's own.
+            box.invoke(box.data, &call, arguments, count)
         }
         return ObjectTypeEntry(name: "callback", actions: ["call": endpoint], generation: generation)
     }

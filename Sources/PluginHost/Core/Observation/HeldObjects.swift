@@ -8,8 +8,8 @@ public struct HeldObjects: Sendable, Hashable, CustomStringConvertible {
     public let type: String
     /// The number of objects.
     public let count: Int
-    /// The modules that hold them, sorted; `nil` stands for the program. Empty if the host alone holds them, for
-    /// instance for a call, or an isolated module.
+    /// The modules that hold them, sorted; `nil` stands for the program. Empty if only the host holds them, on
+    /// behalf of a call or of an isolated module.
     public let holders: [String?]
 
     /// The objects and their holders, in words: `2 × Cursor, held by Clerk and the program`.
@@ -25,7 +25,8 @@ public struct HeldObjects: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension HeldObjects {
-    /// Returns the objects of some types that have holders, by module and type. Looks at every object of the process.
+    /// Counts the objects with holders by module and type, for the types that `isIncluded` accepts. Looks at every object
+    /// of the process.
     static func all(where isIncluded: (ObjectTypeEntry) -> Bool) -> [HeldObjects] {
         struct Key: Hashable { let module: String?, type: String }
         var found: [Key: (count: Int, holders: Set<String?>)] = [:]

@@ -3,7 +3,7 @@ import PluginABI
 import Synchronization
 
 /// A record of where a host spends its time: reading folders, loading files, hooks of modules, events, and marks that
-/// modules and the program set.
+/// modules and the program add.
 public struct HostProfile: Sendable {
     /// The entries in the order in which they ended.
     public let entries: [Entry]

@@ -16,8 +16,8 @@ extension WorkerProcess {
         case gone
         /// The deadline has passed. The worker may still run the call.
         case late
-        /// As many calls are running as there are channels, or a serial call that was too late; or workers have made the
-        /// host call them, one inside of the other, without end.
+        /// As many calls are running as there are channels, or a serial call that was too late; or calls between the host and
+        /// workers nest too deeply.
         case busy
         /// The values take too many bytes.
         case tooLarge

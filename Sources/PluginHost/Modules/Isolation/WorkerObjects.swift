@@ -71,10 +71,10 @@ final class WorkerObjects: Sendable {
         return ObjectTable.contents(of: object).0.generation === generation
     }
 
-    /// Records that the worker holds an object that it has made. Returns false if it has ended.
+    /// Makes the worker a holder of an object that it has created. Returns false if the worker has ended.
     func noteCreation(of object: plugin_object) -> Bool { addHold(of: object) }
 
-    /// Adds a hold of the worker. Returns false if there is no such object for it.
+    /// Adds the worker as a holder once more. Returns false if the worker cannot know the object.
     func retain(_ object: plugin_object, in generation: Generation) -> Bool {
         guard isKnown(object, in: generation), ObjectTable.retain(object) else { return false }
         let isHeld = addHold(of: object)
@@ -90,7 +90,7 @@ final class WorkerObjects: Sendable {
         }
     }
 
-    /// Removes a hold of the worker. Returns false if it has none.
+    /// Removes the worker as a holder once. Returns false if it is none.
     func release(_ object: plugin_object) -> Bool {
         let isHeld = state.withLock { state in
             guard let entry = state.entries[object], entry.holds > 0 else { return false }

@@ -13,7 +13,7 @@ final class ChangeContext: @unchecked Sendable {
     /// The queue on which changes run, one at a time.
     let queue = SerialThread("host.changes")
     let runner = HookRunner()
-    /// The threads that wait for hooks in place of a change.
+    /// Threads that wait for hooks, so that a change does not have to.
     private let waiters = HookRunner()
     let announcements: Announcements
     let memoryWatch: MemoryWatch

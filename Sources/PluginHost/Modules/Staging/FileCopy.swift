@@ -263,6 +263,8 @@ struct SourceFile: ~Copyable {
 struct MappedFile: ~Copyable {
     let bytes: UnsafeRawBufferPointer
 
+    /// Maps a file.
+    ///
     /// - Throws: `stagingFailed`.
     init(_ path: String) throws(PluginError) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
