@@ -36,6 +36,11 @@ public struct HostConfiguration: Sendable {
     /// Default: yes. They exist only once: if there are several hosts at a time, the first one gets them, and the
     /// others report that in ``PluginHost/problems``.
     public var takesLinkedModules = true
+    /// When modules start whose manifests are known without opening their files. Default: at once. See
+    /// <doc:KnownModules>.
+    public var start = ModuleStart.eager
+    /// The names of modules that start at once, even if ``start`` is ``ModuleStart/lazy``.
+    public var eagerModules: Set<String> = []
     /// Whether the folders are watched, so that files that appear while the host runs are loaded. Default: yes.
     public var watches = true
     /// The schemes of URLs that address `scheme://target/action`. The first one is also the scheme of URLs and patterns
@@ -108,4 +113,15 @@ public struct HostConfiguration: Sendable {
 
     /// Creates the configuration of a host for these folders, with the defaults for everything else.
     public init(folders: [String]) { self.folders = folders }
+}
+
+extension HostConfiguration {
+    /// When a module starts that is known without opening its file.
+    public enum ModuleStart: String, Sendable, CaseIterable {
+        /// With the host, or when its file appears.
+        case eager
+        /// When it is first needed: by a call, a URL, a request of a service, an event, or a module that requires it. A
+        /// module that must run without being asked starts at once; see <doc:KnownModules>.
+        case lazy
+    }
 }

@@ -25,7 +25,7 @@ extension PluginHost {
         try calls.registry.update { (table) throws(PluginError) in
             var services = table.declaredServices
             services.program.append(added)
-            let standing = services.standing(with: table.generations, table.targets)
+            let standing = services.standing(with: table.generations, table.targets, table.contents.known)
             if let refusal = standing.refused[DeclaredServices.key(of: added)] { throw refusal }
             return table.changed { $0.declaredServices = services }
         }

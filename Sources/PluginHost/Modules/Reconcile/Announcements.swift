@@ -14,6 +14,16 @@ extension Calls {
         postHostEvent("module.replaced", parameters)
     }
 
+    /// Posts `module.added` about a module that was registered.
+    func postAdded(_ module: LoadedModule) {
+        postHostEvent(
+            "module.added",
+            [
+                "name": .string(module.name), "version": .string(module.manifest.version.description),
+                "file": .string(module.file),
+            ])
+    }
+
     func postRemoved(_ generation: Generation) {
         postHostEvent("module.removed", generation.eventParameters)
     }

@@ -62,6 +62,7 @@ final class Lifecycle: Sendable {
                     context?.publish()
                 }
                 phase = .started(disk)
+                context.acceptStarts()
                 context.announcements.begin()
                 return disk
             case .started: return nil
@@ -138,7 +139,8 @@ final class Lifecycle: Sendable {
 
     private func end(_ disk: Disk) {
         context.isStopped = true
-        context.isEnding.store(true, ordering: .releasing)
+        context.isEnding.store(true, ordering: .sequentiallyConsistent)
+        context.serveRequests()
         context.memoryWatch.end()
         Drain(context: context).tearDownAll()
         disk.workers.endAll()
