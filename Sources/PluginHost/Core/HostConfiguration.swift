@@ -1,3 +1,4 @@
+import Foundation
 public import PluginABI
 
 /// The settings of a host, given before it starts.
@@ -39,8 +40,11 @@ public struct HostConfiguration: Sendable {
     /// When modules start whose manifests are known without opening their files. Default: at once. See
     /// <doc:KnownModules>.
     public var start = ModuleStart.eager
-    /// The names of modules that start at once, even if ``start`` is ``ModuleStart/lazy``.
+    /// The names of modules that start at once, even if ``start`` is ``HostConfiguration/ModuleStart/lazy``.
     public var eagerModules: Set<String> = []
+    /// The folder in which the host keeps what it has learnt about files, so that later hosts need not open those that
+    /// have not changed; `nil` for none. It must belong to this user alone. Default: none. See <doc:KnownModules>.
+    public var registryCache: String?
     /// Whether the folders are watched, so that files that appear while the host runs are loaded. Default: yes.
     public var watches = true
     /// The schemes of URLs that address `scheme://target/action`. The first one is also the scheme of URLs and patterns
@@ -116,6 +120,15 @@ public struct HostConfiguration: Sendable {
 }
 
 extension HostConfiguration {
+    /// The usual folder for ``registryCache``: `$XDG_CACHE_HOME/pluginhost`, or `~/.cache/pluginhost`; `nil` if neither
+    /// variable is an absolute path.
+    public static var defaultRegistryCache: String? {
+        let environment = ProcessInfo.processInfo.environment
+        if let cache = environment["XDG_CACHE_HOME"], cache.hasPrefix("/") { return "\(cache)/pluginhost" }
+        guard let home = environment["HOME"], home.hasPrefix("/") else { return nil }
+        return "\(home)/.cache/pluginhost"
+    }
+
     /// When a module starts that is known without opening its file.
     public enum ModuleStart: String, Sendable, CaseIterable {
         /// With the host, or when its file appears.

@@ -36,7 +36,10 @@ enum PageAddress: Sendable {
                 url, Parameters(given), isRemote: origin == .remote, isAdmitted: isAdmitted, parent: context.call)
             return (try result.result(of: title), parameters)
         case .action(let target, let action):
-            let endpoint = calls.tableStarting(target: target).targets[target]?.actions[action]
+            if let known = calls.registry.table.contents.known.target(target) {
+                try await calls.startInTask(known.module, parent: context.call)
+            }
+            let endpoint = calls.registry.table.targets[target]?.actions[action]
             let accepted = given.filter { name, _ in name.withPluginString { endpoint?.accepts($0) ?? true } }
             guard let page = try await context.call(target, action, Parameters(accepted)).object else {
                 throw PluginError(.invalidResult, "\(title) must return the object of a page, but returned no object.")

@@ -196,7 +196,8 @@ private final class ServiceWait: Sendable {
     private func look(at table: Table) {
         if let known = table.knownServices[name] {
             // The table that they are in comes here, too.
-            for module in known { _ = program.core.starter.start(module.name) }
+            let starter = program.core.starter
+            ThreadPool.shared.run { for module in known { _ = starter.start(module.name) } }
         } else if let service = table.service(name, from: smallest) {
             end(.success(service))
         } else if table.isStopped {

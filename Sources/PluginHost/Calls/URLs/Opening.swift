@@ -23,6 +23,7 @@ extension Calls {
     func openPage(
         _ url: String, _ given: Parameters, isRemote: Bool, isAdmitted: Bool, parent: plugin_token
     ) async throws(PluginError) -> (result: Value, parameters: PageParameters) {
+        while let module = try known(by: url, isRemote: isRemote) { try await startInTask(module, parent: parent) }
         let noted = NotedPage()
         let pending = PendingCall(host: program.hostTable)
         pending.start { completion, data in

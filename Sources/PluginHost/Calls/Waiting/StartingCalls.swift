@@ -41,6 +41,15 @@ extension Calls {
         _ = try check(start, of: module)
     }
 
+    /// Starts a module without blocking the thread.
+    ///
+    /// - Throws: The errors of ``start(_:within:parent:)``.
+    func startInTask(_ module: LoadedModule, parent: plugin_token) async throws(PluginError) {
+        let start = try begin(module, parent: parent)
+        await withCheckedContinuation { continuation in start.whenOver { continuation.resume() } }
+        _ = try check(start, of: module)
+    }
+
     private func begin(
         _ module: LoadedModule, parent: plugin_token, _ caller: Unmanaged<Generation>? = nil
     ) throws(PluginError) -> StartRequest {
@@ -107,6 +116,12 @@ extension Calls {
         let table = registry.table
         guard let modules = table.knownServices[service], (try? startAll(modules)) != nil else { return table }
         return registry.table
+    }
+
+    func known(by url: String, isRemote: Bool) throws(PluginError) -> LoadedModule? {
+        let table = registry.table
+        if table.contents.known.isEmpty { return nil }
+        return try url.withRawText { (url) throws(PluginError) in try known(by: url, in: table, isRemote: isRemote) }
     }
 
     /// Returns the registered module that a URL leads to; `nil` if it leads to something else.

@@ -36,10 +36,30 @@ final class KnownModules: Sendable {
         (self.targets, self.services, self.subscribers) = (targets, services, subscribers)
     }
 
-    /// Returns the others than those with these names.
+    /// Returns these modules without others.
+    ///
+    /// - Parameter names: The names of the others, which need not be among these.
     func without(_ names: Set<String>) -> KnownModules {
         let rest = modules.filter { !names.contains($0.name) }
-        return rest.count == modules.count ? self : KnownModules(rest)
+        return rest.count == modules.count ? self : KnownModules(rest, of: self)
+    }
+
+    /// Creates an index of some of the modules of another one.
+    private init(_ rest: [LoadedModule], of other: KnownModules) {
+        modules = rest
+        let present = Set(rest.map { ObjectIdentifier($0) })
+        func kept(_ all: [String: [LoadedModule]]) -> [String: [LoadedModule]] {
+            all.compactMapValues { modules in
+                let kept = modules.filter { present.contains(ObjectIdentifier($0)) }
+                return kept.isEmpty ? nil : kept
+            }
+        }
+        (services, subscribers) = (kept(other.services), kept(other.subscribers))
+        var targets = other.targets
+        for module in other.modules where !present.contains(ObjectIdentifier(module)) {
+            for target in module.manifest.targets { targets[target.name] = nil }
+        }
+        self.targets = targets
     }
 
     var isEmpty: Bool { modules.isEmpty }

@@ -25,7 +25,7 @@ final class LoadedModule: @unchecked Sendable {
     /// What a known module and the module in its opened file have in common: the names that are in the table.
     private(set) var registration = Registration()
     /// The text of the manifest of a module that is only known.
-    private let knownText: String
+    private let knownText: @Sendable () -> String
     /// Whether a generation was created from it. Its globals are then no longer in their initial state, so the file is
     /// loaded again before the module serves again.
     private(set) var isSpent = false
@@ -39,16 +39,17 @@ final class LoadedModule: @unchecked Sendable {
         (self.routes, self.description, self.functions, self.factories) = (routes, description, functions, factories)
         self.process = process
         isOpen = true
-        knownText = ""
+        knownText = { "" }
     }
 
     /// Creates a module that is only known.
     ///
     /// - Parameters:
     ///   - staged: What stands for the copy of its file, which does not exist.
-    ///   - text: The text of the manifest.
+    ///   - text: Returns the text of the manifest.
     init(
-        known staged: StagedFile, toolchain: String, abiMinor: UInt16, manifest: ModuleManifest, text: String,
+        known staged: StagedFile, toolchain: String, abiMinor: UInt16, manifest: ModuleManifest,
+        text: @escaping @Sendable () -> String,
         routes: [RouteEntry]
     ) {
         (self.staged, self.toolchain, self.abiMinor, self.manifest) = (staged, toolchain, abiMinor, manifest)
@@ -65,8 +66,8 @@ final class LoadedModule: @unchecked Sendable {
     /// Takes over the names of the module that was known of the same file, so that changes of its routes at run time
     /// stay in effect.
     func takeOver(_ known: LoadedModule) {
-        registration = known.registration
-        if manifest == known.manifest { routes = known.routes }
+        guard manifest == known.manifest else { return }
+        (registration, routes) = (known.registration, known.routes)
     }
 
     deinit { process?.end() }
@@ -78,7 +79,7 @@ final class LoadedModule: @unchecked Sendable {
     }
 
     /// The text of the manifest.
-    var manifestText: String { isOpen ? description.pointee.manifest.text : knownText }
+    var manifestText: String { isOpen ? description.pointee.manifest.text : knownText() }
     var name: String { manifest.name }
     var file: String { staged.original }
     var stagedPath: String { staged.path }

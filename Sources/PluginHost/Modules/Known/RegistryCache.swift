@@ -54,14 +54,6 @@ final class RegistryCache: Sendable {
         self.state = Mutex(state)
     }
 
-    /// `$XDG_CACHE_HOME/pluginhost` or `$HOME/.cache/pluginhost`; `nil` if neither variable is an absolute path.
-    static var defaultFolder: String? {
-        let environment = ProcessInfo.processInfo.environment
-        if let cache = environment["XDG_CACHE_HOME"], cache.hasPrefix("/") { return "\(cache)/pluginhost" }
-        guard let home = environment["HOME"], home.hasPrefix("/") else { return nil }
-        return "\(home)/.cache/pluginhost"
-    }
-
     /// Why the file was ignored or cannot be written: each problem once.
     var problems: [PluginError] { state.withLock { $0.problems } }
 

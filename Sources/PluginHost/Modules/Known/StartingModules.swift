@@ -18,7 +18,7 @@ extension ChangeContext {
     /// Begins a start on the thread that asks for it. Code that runs on the thread that changes modules cannot wait, so
     /// for it the module is started at once.
     private func begin(_ start: StartRequest) {
-        guard !queue.isCurrent else { return serve(start, isNested: true) }
+        guard !queue.isCurrent else { return serve(start, isNested: true, isInline: true) }
         waits.add(start)
         queue.async { [weak self] in self?.serveRequests() }
         if isEnding.load(ordering: .sequentiallyConsistent) { serveRequests() }
@@ -27,19 +27,22 @@ extension ChangeContext {
     /// Starts all modules that are asked for. If the host ends, they are refused.
     func serveRequests() { while let start = waits.next() { serve(start, isNested: false) } }
 
-    private func serve(_ start: StartRequest, isNested: Bool) {
+    /// - Parameters:
+    ///   - isNested: Whether another change waits for the end of the start.
+    ///   - isInline: Whether the call is made on the thread that changes modules.
+    private func serve(_ start: StartRequest, isNested: Bool, isInline: Bool = false) {
         guard !isEnding.load(ordering: .sequentiallyConsistent) else {
             return core.starter.end(
                 start,
                 PluginError(.hostStopped, "The host has been shut down: \(start.name) is not started."))
         }
-        guard starts.opened == nil else {
+        guard starts.opened == nil, !isInline || announcements.runsHandlers else {
             return core.starter.end(
                 start,
                 PluginError(
                     .circularWait,
-                    "\(start.name) is not started: a file is being opened on this thread, and no other one can be opened "
-                        + "meanwhile."))
+                    "\(start.name) is not started for a call on the thread that changes modules, such as one of a log "
+                        + "closure. Make the call on another thread."))
         }
         start.setRunning()
         if isNested {

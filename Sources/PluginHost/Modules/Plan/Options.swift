@@ -100,7 +100,7 @@ extension Plan {
                     if let other = owners[chosen.manifest.name] { throw .nameTaken(chosen, by: other) }
                     if chosen.served == nil {
                         if let error = starting[ObjectIdentifier(chosen.module)] { throw error }
-                        if let error = chosen.module.missingPermission { throw error }
+                        if chosen.module.isOpen, let error = chosen.module.missingPermission { throw error }
                         if !keeps(chosen) { try claims.take(chosen.module, chosen.path) }
                     }
                     return true

@@ -35,6 +35,8 @@ final class ChangeContext: @unchecked Sendable {
     var starts = ModuleStarts()
     /// What the table that is proposed to starting modules contains; `nil` if there is none.
     var proposed: Proposed?
+    /// Whether what is known about files will be recorded.
+    var isRecordScheduled = false
     /// How many modules were started while a change waited for code of a module.
     var nestedStarts = 0
     /// Whether a change waits for hooks until they have returned or have exceeded their timeout.

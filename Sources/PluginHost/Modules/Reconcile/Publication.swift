@@ -48,7 +48,12 @@ struct Publication {
         self.records = records
         let present = context.registry.table.contents.known
         let resting = plan.resting.map(\.module)
-        known = resting.elementsEqual(present.modules, by: ===) ? nil : KnownModules(resting)
+        if resting.elementsEqual(present.modules, by: ===) {
+            known = nil
+        } else {
+            let rest = present.without(names)
+            known = rest.modules.elementsEqual(resting, by: ===) ? rest : KnownModules(resting)
+        }
         wasRegistered = Set(present.modules.map { ObjectIdentifier($0.registration) })
         registered =
             known == nil
