@@ -138,7 +138,8 @@ extension Table {
             if let absence = absences.ofTarget(target) { return absence.error("The target “\(target.shortened)”") }
             return PluginError(
                 .unknownTarget,
-                "No module offers the target “\(target.shortened)”.\(didYouMean(target, Array(targets.keys) + contents.known.targetNames))")
+                "No module offers the target “\(target.shortened)”.\(didYouMean(target, Array(targets.keys) + contents.known.targetNames))"
+            )
         }
         return .unknownAction(
             action, of: "The target \(target.shortened) of \(entry.generation.name.shortened)", entry.actions.keys)

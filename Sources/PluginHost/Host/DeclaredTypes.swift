@@ -20,11 +20,13 @@ extension PluginHost {
     /// - Returns: `nil` if there is no such action, or if it takes any parameters, as a callback does.
     package func declaredTypes(at address: CallAddress) -> [String: Value.Kind]? {
         switch address {
-        case .action(let target, let action): return calls.tableStarting(target: target).targets[target]?.actions[action]?.declaredTypes
+        case .action(let target, let action):
+            return calls.tableStarting(target: target).targets[target]?.actions[action]?.declaredTypes
         case .service(let name, let version, let action):
             let smallest = version.map(SemanticVersion.init)
             if let smallest, smallest == nil { return nil }
-            return calls.tableStarting(service: name).service(name, from: smallest ?? nil)?.actions[action]?.declaredTypes
+            let service = calls.tableStarting(service: name).service(name, from: smallest ?? nil)
+            return service?.actions[action]?.declaredTypes
         case .object(let object, let action):
             return ObjectTable.contents(of: object.handle).0.actions[action]?.declaredTypes
         case .url(let url):

@@ -1,4 +1,5 @@
 import PluginABI
+import PluginFile
 
 /// The parts of a host that use the disk, created when it starts.
 struct Disk: Sendable {

@@ -78,7 +78,8 @@ extension OptionSpecification {
 
     /// The options that configure a host of the command's own.
     static let hosting: [OptionSpecification] = [
-        .plugins, .recursive, .trust, .retry, .isolate, .safeScan, .lazy, .maxFileSize, .config, .scheme, .urlLength, .log,
+        .plugins, .recursive, .trust, .retry, .isolate, .safeScan, .lazy, .maxFileSize, .config, .scheme, .urlLength,
+        .log,
         .logLevel,
     ]
 }

@@ -92,7 +92,8 @@ extension Calls {
                     guard let found else {
                         if let module = known(for: resolution, in: table) {
                             return try start(
-                                module, for: .url(url.string, asksForObject: asksForObject), given, call, thread, record)
+                                module, for: .url(url.string, asksForObject: asksForObject), given, call, thread, record
+                            )
                         }
                         return try callOther(resolution, entries, asksForObject: asksForObject, call, thread, record)
                     }

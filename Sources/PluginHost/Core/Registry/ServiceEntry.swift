@@ -97,7 +97,8 @@ extension ServiceEntry {
 extension Table {
     /// Returns the preferred service of a name, if its version is at least `smallest`.
     func service(_ name: String, from smallest: SemanticVersion?) -> ServiceEntry? {
-        guard knownServices[name] == nil, let best = services[name]?.first, smallest.map({ best.version >= $0 }) ?? true else { return nil }
+        guard knownServices[name] == nil, let best = services[name]?.first, smallest.map({ best.version >= $0 }) ?? true
+        else { return nil }
         return best
     }
 
@@ -121,7 +122,8 @@ extension Table {
             if let absence = absences.ofService(name) { return absence.error("The service “\(name.shortened)”") }
             return PluginError(
                 .unknownService,
-                "No module offers the service “\(name.shortened)”\(wanted).\(didYouMean(name, Set(services.keys).union(knownServices.keys)))")
+                "No module offers the service “\(name.shortened)”\(wanted).\(didYouMean(name, Set(services.keys).union(knownServices.keys)))"
+            )
         }
         let versions = found.map { "\($0.version) of \($0.generation.name)" }.joined(separator: ", ")
         return PluginError(

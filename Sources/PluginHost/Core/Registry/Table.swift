@@ -64,7 +64,9 @@ final class Table: Sendable {
         let hasOtherKnown = contents.known !== before.contents.known
         let hasOtherModules = hasOtherKnown || !generations.elementsEqual(before.generations, by: ===)
         var contents = contents
-        if hasOtherModules { contents.routes = contents.routes.with(contents.routeOwners, insteadOf: before.routeOwners) }
+        if hasOtherModules {
+            contents.routes = contents.routes.with(contents.routeOwners, insteadOf: before.routeOwners)
+        }
         self.contents = contents
         let known = [before, proposed].lazy.compactMap(\.self).first {
             $0.contents.known === contents.known && generations.elementsEqual($0.generations, by: ===)

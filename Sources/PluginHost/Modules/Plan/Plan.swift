@@ -125,7 +125,8 @@ struct Plan {
         let paths = Set(paths: fresh.map(\.path))
         part.verdicts = verdicts.filter { paths.contains($0.key) }
         part.serving =
-            context.serving.all.map { Candidate(module: $0.module, path: $0.path, served: $0, isInFolder: false) } + fresh
+            context.serving.all.map { Candidate(module: $0.module, path: $0.path, served: $0, isInFolder: false) }
+            + fresh
         part.leaving = []
         let registered = Set(context.registry.table.contents.known.modules.map { ObjectIdentifier($0.registration) })
         part.resting.removeAll { !registered.contains(ObjectIdentifier($0.module.registration)) }

@@ -58,8 +58,9 @@ struct Publication {
         registered =
             known == nil
             ? []
-            : plan.resting.filter { [wasRegistered] in !wasRegistered.contains(ObjectIdentifier($0.module.registration)) }
-                .compactMap { records[$0.path] }
+            : plan.resting.filter { [wasRegistered] in !wasRegistered.contains(ObjectIdentifier($0.module.registration))
+            }
+            .compactMap { records[$0.path] }
     }
 
     /// - Parameter outer: What is proposed by an outer change, which waits for code of a module; `nil` if there is none.

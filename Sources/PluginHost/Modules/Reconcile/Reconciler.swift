@@ -245,7 +245,7 @@ struct Reconciler {
         module.spend()
         generation.isStarting.store(true, ordering: .relaxed)
         let hooks = context.hooks
-        let late = Late()
+        let late = LateOutcome()
         let patience = hooks.patience
         let outcome = hooks.attempt(isAwaited: module.isRegistered) {
             Result { () throws(PluginError) in try hooks.activate(generation) }
@@ -320,7 +320,7 @@ struct Reconciler {
         for (index, key) in fresh.enumerated() where newcomers[key]!.generation.hooks["init"] != nil {
             let newcomer = newcomers[key]!
             let (generation, timeout) = (newcomer.generation, configuration.hookTimeout)
-            let late = Late()
+            let late = LateOutcome()
             let patience = hooks.patience
             let outcome = hooks.attempt(isAwaited: isAwaited(newcomer)) {
                 Result { () throws(PluginError) in try hooks.begin(.`init`, of: generation, timeout: timeout) }
@@ -361,31 +361,6 @@ struct Reconciler {
         for failure in failures { fail(failure.candidate, failure.error) }
         return isComplete && failures.isEmpty
     }
-
-    /// The result of a hook that has not returned in time, and what to do with it, which come in either order.
-    private final class Late: Sendable {
-        private typealias State = (
-            outcome: Result<Void, PluginError>?, next: (@Sendable (Result<Void, PluginError>) -> Void)?
-        )
-
-        private let state = Mutex<State>((nil, nil))
-
-        func take(_ outcome: Result<Void, PluginError>) {
-            let next = state.withLock { state in
-                state.outcome = outcome
-                return state.next
-            }
-            next?(outcome)
-        }
-
-        func go(_ next: @escaping @Sendable (Result<Void, PluginError>) -> Void) {
-            let outcome = state.withLock { state in
-                state.next = next
-                return state.outcome
-            }
-            if let outcome { next(outcome) }
-        }
-    }
 }
 
 extension StartedHook {
@@ -395,50 +370,6 @@ extension StartedHook {
     fileprivate func waitForStart() throws(PluginError) {
         try wait()
         if let crash = generation.crash(in: hook.rawValue) { throw crash }
-    }
-}
-
-/// What the table that is proposed to starting modules contains.
-struct Proposed {
-    /// In the order of their start.
-    private var generations: [Generation]
-    private var known: KnownModules
-
-    fileprivate init(
-        _ plan: Plan, _ newcomers: [ObjectIdentifier: Reconciler.Newcomer], besides context: ChangeContext
-    ) {
-        generations = plan.generations(with: newcomers)
-        known = KnownModules(plan.resting.map(\.module))
-        guard let outer = context.proposed else { return }
-        let numbers = Set(generations.map(\.number))
-        generations = (outer.generations.filter { !numbers.contains($0.number) } + generations).inOrder
-        known = outer.known.without(Set(generations.map(\.name)))
-    }
-
-    /// Returns the content with other modules that were started.
-    fileprivate func with(_ started: [Generation]) -> Proposed {
-        guard !started.isEmpty else { return self }
-        var next = self
-        next.generations = (generations + started).inOrder
-        next.known = known.without(Set(started.map(\.name)))
-        return next
-    }
-
-    func enter(_ contents: inout Table.Contents) { (contents.generations, contents.known) = (generations, known) }
-}
-
-extension ChangeContext {
-    /// Shows to starting modules what is proposed.
-    func propose() {
-        let table = proposed.map { proposed in registry.table.changed { proposed.enter(&$0) } }
-        registry.propose(table)
-    }
-
-    /// The names of the modules that start although they are only known: those that replace one that serves, and those
-    /// whose interceptors are in effect.
-    fileprivate var namesOfNeeded: Set<String> {
-        let rules = registry.table.interception?.entries.compactMap(\.rule?.module) ?? []
-        return Set(serving.modules.keys).union(rules)
     }
 }
 
