@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test func `URLs start the modules that they lead to`() async throws {
-        let route = "\"routes\": [{\"pattern\": \"app://fruit/:name\", \"to\": \"A/answer\"}],"
+        let route = "\"routes\": [{\"pattern\": \"app://fruit/:name\", \"action\": \"A/answer\"}],"
         let rest = "{\"name\": \"A\", \"actions\": [{\"name\": \"answer\", \"rest\": true, \"remote\": true}]}"
         var first = module("A")
         first.manifest = """
@@ -310,7 +310,7 @@ import Testing
     @Test func `A warm start opens no file, and what it believes is replaced by what a file says`() throws {
         var unsealed = module("A")
         unsealed.isSealed = false
-        let more = "\"routes\": [{\"pattern\": \"app://b\", \"to\": \"B/answer\"}],"
+        let more = "\"routes\": [{\"pattern\": \"app://b\", \"action\": \"B/answer\"}],"
         var second = module("B", more: more)
         second.isSealed = false
         let plugins = try folder.folder("plugins")

@@ -13,7 +13,8 @@ extension Calls {
         _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ thread: ThreadContext, _ record: CallRecord
     ) throws(PluginError) -> plugin_token? {
         guard call.mode == .any else {
-            try start(module, within: call.timeout > 0 ? .nanoseconds(call.timeout) : nil, parent: call.parent)
+            let timeout: Duration? = call.timeout > 0 ? .nanoseconds(call.timeout) : nil
+            try start(module, within: timeout, parent: call.parent, call.caller)
             return nil
         }
         let start = try begin(module, parent: call.parent, call.caller)
@@ -27,11 +28,13 @@ extension Calls {
     /// - Parameters:
     ///   - timeout: How long to wait. Default: ``HostConfiguration/hookTimeout``.
     ///   - parent: The call that needs the module.
+    ///   - caller: The generation that makes the call.
     /// - Throws: The reason why the module does not serve, unless the table says it; `deadlineExceeded`, `circularWait`.
     func start(
-        _ module: LoadedModule, within timeout: Duration? = nil, parent: plugin_token? = nil
+        _ module: LoadedModule, within timeout: Duration? = nil, parent: plugin_token? = nil,
+        _ caller: Unmanaged<Generation>? = nil
     ) throws(PluginError) {
-        let start = try begin(module, parent: parent ?? ThreadContext.current?.currentCall ?? 0)
+        let start = try begin(module, parent: parent ?? ThreadContext.current?.currentCall ?? 0, caller)
         let timeout = timeout ?? settings.startTimeout
         guard start.wait(within: timeout) else {
             throw PluginError(
@@ -43,7 +46,7 @@ extension Calls {
 
     /// Starts a module without blocking the thread.
     ///
-    /// - Throws: The errors of ``start(_:within:parent:)``.
+    /// - Throws: The errors of ``start(_:within:parent:_:)``.
     func startInTask(_ module: LoadedModule, parent: plugin_token) async throws(PluginError) {
         let start = try begin(module, parent: parent)
         await withCheckedContinuation { continuation in start.whenOver { continuation.resume() } }
@@ -54,12 +57,9 @@ extension Calls {
         _ module: LoadedModule, parent: plugin_token, _ caller: Unmanaged<Generation>? = nil
     ) throws(PluginError) -> StartRequest {
         let start = core.starter.start(module.name)
-        guard start.isRunning else { return start }
-        let callers = CallChain(from: parent).lazy.compactMap(\.endpoint?.generation)
-        let starting =
-            callers.first { $0.isStarting.load(ordering: .relaxed) }
-            ?? caller?.takeUnretainedValue()
-        if let starting, starting.isStarting.load(ordering: .relaxed) {
+        let callers = CallChain(from: parent).compactMap(\.endpoint?.generation)
+        let own = caller.map { [$0.takeUnretainedValue()] } ?? []
+        if let starting = (callers + own).first(where: start.includes) {
             throw PluginError(
                 .circularWait,
                 "\(module.name) is being started, and its start waits for that of \(starting.name), which made this "

@@ -40,7 +40,8 @@ final class ModuleStarter: Sendable {
 final class StartRequest: Sendable {
     private struct State {
         var outcome: PluginError??
-        var isRunning = false
+        /// The number of the last generation that was created before the module was being started.
+        var lastNumber: Int?
         var waiting: [@Sendable () -> Void] = []
     }
 
@@ -51,13 +52,17 @@ final class StartRequest: Sendable {
 
     fileprivate func begin(_ begin: (@Sendable (StartRequest) -> Void)?) { begin?(self) }
 
-    /// Whether the module is being started, so that code of its own start cannot wait for it.
-    var isRunning: Bool { state.withLock { $0.isRunning && $0.outcome == nil } }
+    /// Whether the start of a generation is part of this one, so that its code cannot wait for it.
+    func includes(_ generation: Generation) -> Bool {
+        guard generation.isStarting.load(ordering: .relaxed) else { return false }
+        return state.withLock { $0.outcome == nil && $0.lastNumber.map { generation.number > $0 } == true }
+    }
 
     /// Whether it has ended.
     var isOver: Bool { state.withLock { $0.outcome != nil } }
 
-    func setRunning() { state.withLock { $0.isRunning = true } }
+    /// Records that the module is being started now.
+    func setRunning() { state.withLock { $0.lastNumber = Generation.lastNumber } }
 
     fileprivate func end(_ error: PluginError?) {
         let waiting = state.withLock { state in

@@ -111,7 +111,7 @@ extension FileRecord {
         switch content {
         case .beingWritten, .quarantined: return nil
         case .failed(let error, let module):
-            guard module == nil, error.isOfContent(withCulprits: withCulprits) else { return nil }
+            guard module?.isOpen != true, error.isOfContent(withCulprits: withCulprits) else { return nil }
             return KnownFile(path: path, identity: identity, digest: 0, outcome: .failure(error))
         case .library(let owner):
             let error = PluginError(.invalidFile, "\(path) is not a module, but a library of \(owner).")

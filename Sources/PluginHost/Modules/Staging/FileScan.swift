@@ -82,7 +82,7 @@ struct FileScan {
                     // The file was deleted after the folder was read.
                     context.folders.records[record.path] = nil
                 } else {
-                    context.folders.fail(record, error)
+                    context.folders.fail(record, error, knownModule(of: record))
                 }
                 return nil
             }
@@ -176,9 +176,15 @@ struct FileScan {
                 }
                 context.folders.put(file.record.with(.module(.init(module: module))))
             } catch {
-                context.folders.fail(file.record, error)
+                context.folders.fail(file.record, error, knownModule(of: file.record))
             }
         }
+    }
+
+    /// Returns the module that was known of a file, so that callers of its actions receive the error.
+    private func knownModule(of record: FileRecord) -> LoadedModule? {
+        guard let known = context.folders.records[record.path]?.module, !known.isOpen else { return nil }
+        return known
     }
 
     /// Returns the record of a file if its known content is the same as what was staged now: the file was touched,
