@@ -10,7 +10,7 @@ internal import PluginHost
 @main
 struct Program {
     static let name = "pluginhost"
-    static let version = "0.1.0"
+    static let version = HostVersion.current
     static let overview = "Load modules from shared libraries and perform their actions."
     static let commands: [any Command.Type] = [
         Run.self, List.self, Call.self, Release.self, Open.self, Post.self, Routes.self, Services.self, Stats.self,

@@ -18,6 +18,9 @@ struct CModule: Sendable {
     var actions: [(name: String, body: String)] = []
     /// The manifest; default: a matching one.
     var manifest: String?
+    /// Whether the manifest can be read without opening the file, and what the seal says instead of the manifest.
+    var isSealed = false
+    var sealedManifest: String?
     /// Additions to the default manifest: `"level": "basic",`
     var moreManifest = ""
     /// Declarations before everything else.
@@ -157,6 +160,7 @@ struct CModule: Sendable {
             \(code)
             \(bodies.joined(separator: "\n"))
             static const char manifest[] = {\(bytes.joined(separator: ","))};
+            \(isSealed ? Self.seal(sealedManifest ?? manifest ?? fittingManifest) : "")
             static const plugin_function functions[] = {\(entries.joined(separator: "\n"))\(moreFunctions)};
             \(makers.isEmpty ? "" : "static const plugin_factory makers[] = {\(makers)};")
             static int32_t activate(void *data, const plugin_host *table) {
@@ -177,6 +181,15 @@ struct CModule: Sendable {
                 return &module;
             }
             """
+    }
+
+    private static func seal(_ text: String) -> String {
+        """
+        static const struct { plugin_seal header; char text[\(text.utf8.count)]; } seal
+            __attribute__((section(PLUGIN_SEAL_SECTION), used)) = {
+            {PLUGIN_SEAL_MAGIC, sizeof(plugin_seal), PLUGIN_ABI_MAJOR, PLUGIN_ABI_MINOR, \(text.utf8.count), 0, 0},
+            {\(text.utf8.map(String.init).joined(separator: ","))}};
+        """
     }
 
     private static let prelude = """

@@ -1,4 +1,5 @@
-/* Functions of Linux and glibc that Swift's Glibc module does not offer. */
+/* Functions of Linux and glibc that Swift's Glibc module does not offer. For whole files of this user alone, see
+ * plugin_host_private_file.h. */
 #ifndef PLUGIN_HOST_FILE_H
 #define PLUGIN_HOST_FILE_H
 

@@ -13,6 +13,7 @@ public struct Manifest: Sendable {
     private(set) var level = Level.normal
     private(set) var priority = 0
     private(set) var isExclusive = false
+    private(set) var start = Start.automatic
     /// Makes the parts. The closure runs for each description, so the parts need not be kept.
     let parts: @Sendable () -> [any ManifestPart]
 
@@ -45,6 +46,21 @@ public struct Manifest: Sendable {
     /// file replaces the module, its `On(.suspend)` releases the resource before the `init` of the new generation, and
     /// its `On(.unsuspend)` acquires it again if the new generation fails. The module must have both hooks.
     public func exclusive() -> Self { modified(self) { $0.isExclusive = true } }
+
+    /// Sets when the module starts in a host that starts modules when they are first needed. Default:
+    /// ``Start/automatic``.
+    public func start(_ start: Start) -> Self { modified(self) { $0.start = start } }
+}
+
+/// When a module starts in a host that starts modules when they are first needed.
+public enum Start: String, Sendable {
+    /// With the host if the module has the hook `init` or `didStart`, is exclusive, or subscribes to events of the host;
+    /// otherwise when it is needed.
+    case automatic
+    /// With the host.
+    case eager
+    /// When it is needed: by a call, a URL, a service, an event, or a module that requires it.
+    case lazy
 }
 
 /// A stage of the start: modules of the level ``Level/basic`` come before those of the level ``Level/normal``.

@@ -166,6 +166,7 @@ public final class ModuleDescription {
         if !interceptors.isEmpty { entry.add("interceptors", interceptors) }
         if !hooks.isEmpty { entry.add("hooks", hooks) }
         if manifest.isExclusive { entry.add("exclusive", true) }
+        if manifest.start != .automatic { entry.add("start", .string(manifest.start.rawValue)) }
         if !requirements.isEmpty { entry.add("requires", requirements) }
         if !permissions.isEmpty { entry.add("permissions", permissions) }
         if requiresIsolation { entry.add("isolation", .string("required")) }

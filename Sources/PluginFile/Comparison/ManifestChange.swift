@@ -229,6 +229,7 @@ extension ManifestComparison {
         for permission in old.permissions where !new.permissions.contains(where: { $0.subject == permission.subject }) {
             add(.removed, .patch, "the permission \(permission)")
         }
+        if old.start != new.start { add(.changed, .addition, "\"start\"", "is \(new.start.rawValue) now") }
         if old.isolation != new.isolation {
             add(.changed, .addition, "\"isolation\"", "is \(new.isolation.rawValue) now")
         }

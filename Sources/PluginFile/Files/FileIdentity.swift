@@ -19,6 +19,11 @@ package struct FileIdentity: Hashable, Sendable, Codable {
         changed = Self.nanoseconds(status.st_ctim)
     }
 
+    package init(device: UInt64, inode: UInt64, size: Int64, modified: Int64, changed: Int64) {
+        (self.device, self.inode, self.size) = (device, inode, size)
+        (self.modified, self.changed) = (modified, changed)
+    }
+
     /// An identity that no file has, for a module that does not come from a file.
     package static let none = FileIdentity(stat())
 

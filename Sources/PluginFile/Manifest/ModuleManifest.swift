@@ -30,11 +30,16 @@ package struct ModuleManifest: Sendable, Equatable {
     package var permissions: [Permission] = []
     /// Whether it must be isolated.
     package var isolation = IsolationDemand.optional
+    /// When it starts in a host that starts modules when they are needed.
+    package var start = Start.automatic
     /// The lowest minor version of the binary interface that the module needs.
     package var abiMinor = 0
 
     /// Whether calls may overlap.
     package enum Concurrency: String, Sendable, CaseIterable { case concurrent, serial }
+
+    /// When a module starts in a host that starts modules when they are needed: `automatic` as its hooks suggest.
+    package enum Start: String, Sendable, CaseIterable { case automatic, eager, lazy }
 
     /// The levels of modules, in the order in which they start.
     package enum Level: String, Sendable, CaseIterable { case basic, normal }
@@ -119,7 +124,7 @@ package struct ModuleManifest: Sendable, Equatable {
         try node.checkKeys([
             "name", "version", "summary", "concurrency", "level", "priority", "targets", "types", "values", "routes",
             "services", "events", "interceptors", "hooks", "exclusive", "requires", "permissions", "isolation",
-            "abiMinor",
+            "start", "abiMinor",
         ])
         name = try node.name()
         version = try node.version()
@@ -143,6 +148,7 @@ package struct ModuleManifest: Sendable, Equatable {
         requirements = try node.requirements(of: name, offering: services)
         permissions = try node.permissions()
         isolation = try node.choice("isolation", default: .optional)
+        start = try node.choice("start", default: .automatic)
     }
 }
 

@@ -130,10 +130,16 @@ extension Table {
                 "The host has been shut down: \(target.shortened)/\(action.shortened) cannot be called.")
         }
         guard let entry = targets[target] else {
+            if let known = contents.known.target(target) {
+                return .unknownAction(
+                    action, of: "The target \(target.shortened) of \(known.module.name.shortened)",
+                    known.declaration.actions.map(\.name))
+            }
             if let absence = absences.ofTarget(target) { return absence.error("The target “\(target.shortened)”") }
             return PluginError(
                 .unknownTarget,
-                "No module offers the target “\(target.shortened)”.\(didYouMean(target, targets.keys))")
+                "No module offers the target “\(target.shortened)”.\(didYouMean(target, Array(targets.keys) + contents.known.targetNames))"
+            )
         }
         return .unknownAction(
             action, of: "The target \(target.shortened) of \(entry.generation.name.shortened)", entry.actions.keys)

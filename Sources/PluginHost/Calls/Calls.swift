@@ -26,7 +26,8 @@ struct Calls: Sendable {
                 EventBubbling.endpoint(of: program, isAsync: false), EventBubbling.endpoint(of: program, isAsync: true)
             ),
             routePage: makeRoutePage(program),
-            waitingCalls: makeWaitingCalls(program), guardedCalls: makeGuardedCalls(program),
+            waitingCalls: makeWaitingCalls(program), startingCalls: makeStartingCalls(program),
+            guardedCalls: makeGuardedCalls(program),
             posting: .passRetained(Endpoint(own: "posting of an event", of: program) { _, _, _, _ in }))
         return core
     }

@@ -32,6 +32,12 @@ extension Calls {
             return (endpoint, table)
         }
         guard let found else {
+            if let module = table.contents.known.module(answering: target, action) {
+                let kept = try start(
+                    module, for: .action(target.text, action.text), entries, call, thread, record)
+                if let kept { return kept }
+                return try callSlow(target, action, entries, call, thread, record)
+            }
             let answer = try callFallback(target.text, action.text, entries, call, thread, record, in: table)
             if let answer { return answer }
             return try callSlow(target, action, entries, call, thread, record)

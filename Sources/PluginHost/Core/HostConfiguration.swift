@@ -1,3 +1,4 @@
+import Foundation
 public import PluginABI
 
 /// The settings of a host, given before it starts.
@@ -36,6 +37,14 @@ public struct HostConfiguration: Sendable {
     /// Default: yes. They exist only once: if there are several hosts at a time, the first one gets them, and the
     /// others report that in ``PluginHost/problems``.
     public var takesLinkedModules = true
+    /// When modules start whose manifests are known without opening their files. Default: at once. See
+    /// <doc:KnownModules>.
+    public var start = ModuleStart.eager
+    /// The names of modules that start at once, even if ``start`` is ``HostConfiguration/ModuleStart/lazy``.
+    public var eagerModules: Set<String> = []
+    /// The folder in which the host keeps what it has learnt about files, so that later hosts need not open those that
+    /// have not changed; `nil` for none. It must belong to this user alone. Default: none. See <doc:KnownModules>.
+    public var registryCache: String?
     /// Whether the folders are watched, so that files that appear while the host runs are loaded. Default: yes.
     public var watches = true
     /// The schemes of URLs that address `scheme://target/action`. The first one is also the scheme of URLs and patterns
@@ -108,4 +117,24 @@ public struct HostConfiguration: Sendable {
 
     /// Creates the configuration of a host for these folders, with the defaults for everything else.
     public init(folders: [String]) { self.folders = folders }
+}
+
+extension HostConfiguration {
+    /// The usual folder for ``registryCache``: `$XDG_CACHE_HOME/pluginhost`, or `~/.cache/pluginhost`; `nil` if neither
+    /// variable is an absolute path.
+    public static var defaultRegistryCache: String? {
+        let environment = ProcessInfo.processInfo.environment
+        if let cache = environment["XDG_CACHE_HOME"], cache.hasPrefix("/") { return "\(cache)/pluginhost" }
+        guard let home = environment["HOME"], home.hasPrefix("/") else { return nil }
+        return "\(home)/.cache/pluginhost"
+    }
+
+    /// When a module starts that is known without opening its file.
+    public enum ModuleStart: String, Sendable, CaseIterable {
+        /// With the host, or when its file appears.
+        case eager
+        /// When it is first needed: by a call, a URL, a request of a service, an event, or a module that requires it. A
+        /// module that must run without being asked starts at once; see <doc:KnownModules>.
+        case lazy
+    }
 }

@@ -10,6 +10,8 @@ final class HostCore: Sendable {
     let statistics = Statistics()
     /// The names that callers have bound.
     let boundActions = BoundActions()
+    /// The starts of registered modules.
+    let starter = ModuleStarter()
     /// The guard that is asked before every call from another program.
     let remoteGuard = Mutex<RemoteGuardForms?>(nil)
     /// The configuration of each module, by its name.
@@ -45,6 +47,8 @@ final class HostCore: Sendable {
         var firstScheme: String?
         /// The timeout of an asynchronous call whose caller sets none, in nanoseconds.
         var asyncTimeout: Int64
+        /// How long a call without a timeout waits for the start of a module.
+        var startTimeout = Duration.seconds(30)
         /// The maximum length of a URL, in bytes.
         var longestURL = URLText.defaultLength
         /// The context that every module reads: a map.
@@ -64,6 +68,8 @@ final class HostCore: Sendable {
         let routePage: Endpoint
         /// The endpoint in which calls wait while their module hands over its state.
         let waitingCalls: Endpoint
+        /// The endpoint in which calls wait while their module is being started.
+        let startingCalls: Endpoint
         /// The endpoint in which remote calls wait for the asynchronous form of the guard.
         let guardedCalls: Endpoint
         /// The endpoint in the record of an event while it is being delivered; never invoked.

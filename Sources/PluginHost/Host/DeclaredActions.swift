@@ -17,12 +17,12 @@ package struct DeclaredAction: Sendable {
 extension PluginHost {
     /// Returns the actions of a target by name; an empty list if there is no such target.
     package func declaredActions(ofTarget target: String) -> [DeclaredAction] {
-        declared(calls.registry.table.targets[target]?.actions)
+        declared(calls.tableStarting(target: target).targets[target]?.actions)
     }
 
     /// Returns the actions of the preferred implementation of a service; an empty list if there is none.
     package func declaredActions(ofService service: String) -> [DeclaredAction] {
-        declared(calls.registry.table.service(service, from: nil)?.actions)
+        declared(calls.tableStarting(service: service).service(service, from: nil)?.actions)
     }
 
     private func declared(_ actions: [String: Endpoint]?) -> [DeclaredAction] {

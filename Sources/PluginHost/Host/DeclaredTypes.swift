@@ -19,23 +19,26 @@ extension PluginHost {
     ///
     /// - Returns: `nil` if there is no such action, or if it takes any parameters, as a callback does.
     package func declaredTypes(at address: CallAddress) -> [String: Value.Kind]? {
-        let table = calls.registry.table
         switch address {
-        case .action(let target, let action): return table.targets[target]?.actions[action]?.declaredTypes
+        case .action(let target, let action):
+            return calls.tableStarting(target: target).targets[target]?.actions[action]?.declaredTypes
         case .service(let name, let version, let action):
             let smallest = version.map(SemanticVersion.init)
             if let smallest, smallest == nil { return nil }
-            return table.service(name, from: smallest ?? nil)?.actions[action]?.declaredTypes
+            let service = calls.tableStarting(service: name).service(name, from: smallest ?? nil)
+            return service?.actions[action]?.declaredTypes
         case .object(let object, let action):
             return ObjectTable.contents(of: object.handle).0.actions[action]?.declaredTypes
         case .url(let url):
             let found = try? url.withRawText { (url) throws(PluginError) in
-                try calls.resolve(url, table) { table.find($0.target, $0.action) }
+                let table = try calls.tableStarting(url, isRemote: false)
+                return try calls.resolve(url, table) { table.find($0.target, $0.action) }
             }
             return found?.takeUnretainedValue().declaredTypes
         case .event(let event):
             var types: [String: Value.Kind] = [:]
-            for endpoint in table.moduleSubscribers(of: event) {
+            _ = try? calls.startAll(calls.registry.table.contents.known.subscribers[event])
+            for endpoint in calls.registry.table.moduleSubscribers(of: event) {
                 for parameter in endpoint.parameters {
                     let isAgreed = types.updateValue(parameter.kind, forKey: parameter.name).map {
                         $0 == parameter.kind

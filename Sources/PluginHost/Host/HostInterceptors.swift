@@ -55,6 +55,8 @@ extension PluginHost {
     /// - Throws: ``/PluginABI/PluginError/Code/invalidConfiguration`` if the route of a rule is not a valid pattern.
     public func updateInterceptors(_ rules: [InterceptorRule]) throws(PluginError) {
         for rule in rules { try rule.check(scheme: configuration.firstScheme) }
+        let known = calls.registry.table.contents.known.modules
+        for module in known where rules.contains(where: { $0.module == module.name }) { try? calls.start(module) }
         calls.setInterceptors(rules)
     }
 

@@ -139,10 +139,10 @@ extension PluginHost {
         return count
     }
 
-    func changeRoutes(_ body: (inout Routes, [Generation]) throws(PluginError) -> Void) throws(PluginError) {
+    func changeRoutes(_ body: (inout Routes, [any RouteOwner]) throws(PluginError) -> Void) throws(PluginError) {
         try calls.registry.update { (table) throws(PluginError) in
             var routes = table.routes
-            try body(&routes, table.generations)
+            try body(&routes, table.routeOwners)
             return table.changed { $0.routes = routes }
         }
         lifecycle.tellDeclarationProblems()

@@ -4,8 +4,21 @@ import PluginFile
 extension PluginHost {
     /// Every service, sorted by name. If several services have the same name, the preferred one comes first.
     public var services: [ServiceInfo] {
-        let services = calls.registry.table.services
-        return services.sorted { $0.key < $1.key }.flatMap(\.value).map { $0.info }
+        let table = calls.registry.table
+        let started = table.services.values.joined().map { entry in
+            (entry.name, entry.version, entry.priority, entry.info)
+        }
+        let known = table.contents.known.modules.flatMap { module in
+            module.manifest.services.map { service in
+                (
+                    service.name, service.version, service.priority,
+                    ServiceInfo(.map(ServiceEntry.description(of: service, in: module.name)))
+                )
+            }
+        }
+        return (started + known).sorted {
+            $0.0 != $1.0 ? $0.0 < $1.0 : ($0.1, $0.2) > ($1.1, $1.2)
+        }.map { $0.3 }
     }
 
     /// Binds a service of the program to a target, of any module.
@@ -25,7 +38,7 @@ extension PluginHost {
         try calls.registry.update { (table) throws(PluginError) in
             var services = table.declaredServices
             services.program.append(added)
-            let standing = services.standing(with: table.generations, table.targets)
+            let standing = services.standing(with: table.generations, table.targets, table.contents.known)
             if let refusal = standing.refused[DeclaredServices.key(of: added)] { throw refusal }
             return table.changed { $0.declaredServices = services }
         }

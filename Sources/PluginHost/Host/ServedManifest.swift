@@ -16,7 +16,11 @@ extension PluginHost {
     ///
     /// - Throws: ``/PluginABI/PluginError/Code/unknownModule``.
     package func servedManifest(of name: String) throws(PluginError) -> ServedManifest {
-        let generations = calls.registry.table.generations
+        let table = calls.registry.table
+        if let known = table.contents.known.modules.first(where: { $0.name == name }) {
+            return ServedManifest(file: known.file, copy: nil, text: known.manifestText)
+        }
+        let generations = table.generations
         guard let generation = generations.first(where: { $0.name == name }), let module = generation.module else {
             throw PluginError(
                 .unknownModule,

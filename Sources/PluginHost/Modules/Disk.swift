@@ -1,4 +1,5 @@
 import PluginABI
+import PluginFile
 
 /// The parts of a host that use the disk, created when it starts.
 struct Disk: Sendable {
@@ -6,6 +7,8 @@ struct Disk: Sendable {
     let journal: Journal
     let store: VersionStore
     let loader: ModuleLoader
+    /// What earlier hosts have learnt about files; `nil` if that is not to be kept.
+    let registry: RegistryCache?
     /// The processes of isolated modules.
     let workers: Workers
     /// What opens files before the host does, if that is wanted, or if the names of their modules decide where they are
@@ -28,6 +31,7 @@ struct Disk: Sendable {
             stateFolder: configuration.stateFolder,
             limit: .init(versions: configuration.keptVersions, bytes: configuration.keptBytes),
             checksTrust: !configuration.trustsEveryone)
+        registry = configuration.registryCache.map { RegistryCache(folder: $0, key: configuration.registryKey) }
         loader = ModuleLoader(
             journal: journal, allowsOtherToolchains: configuration.allowsOtherToolchains,
             scheme: configuration.firstScheme, workers: workers,
@@ -36,5 +40,27 @@ struct Disk: Sendable {
                 silence: min(Patience.silence, configuration.hookPatience), whenSilent: whenSilent,
                 log: configuration.log))
         if configuration.retriesQuarantined { journal.release() }
+    }
+}
+
+extension HostConfiguration {
+    /// What the knowledge about files depends on.
+    fileprivate var registryKey: RegistryKey {
+        RegistryKey(
+            folders: folders.map(\.withoutLinks),
+            settings: [
+                firstScheme ?? "", "toolchains \(allowsOtherToolchains)", "trust \(trustsEveryone)",
+                "size \(maximumFileBytes)", "isolated \(isolation.modules.key)", "scan \(safeScan)",
+            ])
+    }
+}
+
+extension Isolation.Modules {
+    fileprivate var key: String {
+        switch self {
+        case .none: ""
+        case .all: "all"
+        case .named(let names): names.sorted().joined(separator: ",")
+        }
     }
 }

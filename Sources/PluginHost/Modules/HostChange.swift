@@ -2,8 +2,11 @@ public import PluginABI
 
 /// A change of a host's modules, routes, services or configuration.
 public enum HostChange: Sendable, CustomStringConvertible {
-    /// A module was added and can be called.
+    /// A module was added and can be called. If its state is ``ModuleStatus/State/registered``, it starts when it is first
+    /// needed.
     case added(ModuleStatus)
+    /// A registered module was started, since it was needed.
+    case started(ModuleStatus)
     /// A module has a new generation. The previous one drains.
     case replaced(ModuleStatus, GenerationStatus)
     /// The process of an isolated module has ended by itself, or was ended because it hung. The text is the reason
@@ -41,6 +44,7 @@ public enum HostChange: Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .added(let module): "added \(module.title) from \(module.file)"
+        case .started(let module): "started \(module.title) from \(module.file)"
         case .replaced(let module, let before):
             "replaced \(before.name) \(before.version) by \(module.version ?? "") from \(module.file)"
                 + (before.hasHandedOver ? "" : ", no state handed over")

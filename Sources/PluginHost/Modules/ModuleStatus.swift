@@ -39,6 +39,8 @@ public struct ModuleStatus: Sendable {
     public enum State: String, Sendable, CaseIterable {
         /// The module can be called.
         case active
+        /// The module is known and starts when it is first needed. See <doc:KnownModules>.
+        case registered
         /// The module was loaded; the host has not yet decided whether it serves.
         case loaded
         /// The module is being started, or requires one that is: it can be called when the code that runs for the start

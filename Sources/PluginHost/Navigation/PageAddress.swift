@@ -36,6 +36,9 @@ enum PageAddress: Sendable {
                 url, Parameters(given), isRemote: origin == .remote, isAdmitted: isAdmitted, parent: context.call)
             return (try result.result(of: title), parameters)
         case .action(let target, let action):
+            if let known = calls.registry.table.contents.known.target(target) {
+                try await calls.startInTask(known.module, parent: context.call)
+            }
             let endpoint = calls.registry.table.targets[target]?.actions[action]
             let accepted = given.filter { name, _ in name.withPluginString { endpoint?.accepts($0) ?? true } }
             guard let page = try await context.call(target, action, Parameters(accepted)).object else {

@@ -18,14 +18,16 @@ struct Patience: Sendable {
     var silence = Self.silence
     let log: @Sendable (LogEntry) -> Void
 
-    /// Waits until the semaphore is signalled. Returns false if the timeout has passed.
-    func wait(for semaphore: DispatchSemaphore) -> Bool {
+    /// Waits. Returns false if the timeout has passed.
+    ///
+    /// - Parameter wait: Waits until a time, and returns whether what is waited for has happened by then.
+    func wait(_ wait: (DispatchTime) -> Bool) -> Bool {
         let start = DispatchTime.now()
         let deadline = timeout.map { start + $0.dispatchInterval } ?? .distantFuture
         var silence = silence
         while true {
             let next = min(deadline, start + silence.dispatchInterval)
-            if semaphore.wait(timeout: next) == .success { return true }
+            if wait(next) { return true }
             if next == deadline { return false }
             let limit = timeout.map { " Its timeout is \($0)." } ?? ""
             log(

@@ -13,6 +13,11 @@ extension OptionSpecification {
         name: "--trust", help: "Also load files that other users could have written.")
     static let retry = OptionSpecification(
         name: "--retry", help: "Also load files whose modules were being started when a host died.")
+    static let lazy = OptionSpecification(
+        name: "--lazy",
+        help:
+            "Start modules when they are first needed, if they are sealed or known from an earlier host; what is known of "
+            + "files is kept in $XDG_CACHE_HOME/pluginhost. (default: all modules start with the host)")
     static let maxFileSize = OptionSpecification(
         name: "--max-file-size", value: "bytes",
         help: "The maximum size of a module together with the libraries beside it. (default: 268435456)")
@@ -73,7 +78,8 @@ extension OptionSpecification {
 
     /// The options that configure a host of the command's own.
     static let hosting: [OptionSpecification] = [
-        .plugins, .recursive, .trust, .retry, .isolate, .safeScan, .maxFileSize, .config, .scheme, .urlLength, .log,
+        .plugins, .recursive, .trust, .retry, .isolate, .safeScan, .lazy, .maxFileSize, .config, .scheme, .urlLength,
+        .log,
         .logLevel,
     ]
 }

@@ -37,7 +37,7 @@ struct ManifestListing {
         let size = report["elf"]?["size"]?.int.map { ", \($0.inBytes)" } ?? ""
         let machine = report["elf"]?["machine"]?.string.map { ", for \($0)" } ?? ""
         let abi = report["abi"].map { ", interface \($0.number("major")).\($0.number("minor"))" } ?? ""
-        let traits = ["concurrency", "level", "isolation"].compactMap { key in
+        let traits = ["concurrency", "level", "isolation", "start"].compactMap { key in
             manifest[key]?.string.map { "\(key) \($0)" }
         }
         let more = traits + (manifest["exclusive"] == true ? ["exclusive"] : [])

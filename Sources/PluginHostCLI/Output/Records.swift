@@ -119,6 +119,7 @@ extension HostChange {
             ["event": "replaced", "module": module.record, "previous": before.record]
         case .crashed(let generation, let reason):
             ["event": "crashed", "generation": generation.record, "reason": .string(reason)]
+        case .started(let module): ["event": "started", "module": module.record]
         case .restarted(let module): ["event": "restarted", "module": module.record]
         case .removed(let generation, let reason):
             ["event": "removed", "generation": generation.record, "reason": .string(reason)]

@@ -13,6 +13,10 @@ extension ParsedArguments {
         configuration.isolation.modules = isolatedModules
         configuration.safeScan = has(.safeScan)
         configuration.isolation.debuggedModules = Set(values(of: .debugWorker))
+        if has(.lazy) {
+            configuration.start = .lazy
+            configuration.registryCache = PluginHost.Configuration.defaultRegistryCache
+        }
         configuration.log = log
         if let size = try wholeNumber(of: .maxFileSize, "bytes", in: 1...Int.max) {
             configuration.maximumFileBytes = size

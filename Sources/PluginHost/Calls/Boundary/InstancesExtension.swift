@@ -16,6 +16,7 @@ extension Calls {
     /// Releases the instance that the calls of a target share. Returns whether there was one.
     func releaseInstance(of target: String) throws(PluginError) -> Bool {
         let table = registry.table
+        if table.contents.known.target(target) != nil { return false }
         guard let entry = table.targets[target] else { throw table.missing(target, "release") }
         return entry.actions.values.first?.instances?.release() ?? false
     }

@@ -24,7 +24,17 @@ extension Calls {
             let copies = entries.map { ($0.key.text, Value(copying: $0.value, host: program.hostTable)) }
             number = core.events.keep(event, Parameters(copies))
         }
-        let table = registry.current(thread)
+        var table = registry.current(thread)
+        if let known = table.contents.known.subscribers[event] {
+            for module in known {
+                do throws(PluginError) {
+                    try start(module, within: call.timeout > 0 ? .nanoseconds(call.timeout) : nil, parent: call.parent)
+                } catch {
+                    settings.log(LogEntry(level: .error, module: module.name, message: error.message))
+                }
+            }
+            table = registry.current(thread)
+        }
         return try deliver(
             event, entries, to: subscribers(of: event, number: number, in: table), of: table, call,
             isSticky: number != nil)

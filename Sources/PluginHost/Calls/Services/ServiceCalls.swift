@@ -12,6 +12,7 @@ extension Calls {
         let (name, action) = (request.target, request.action)
         let entries = request.entries
         let smallest = try Self.version(request.version)
+        let given = call
         var call = call
         let (service, endpoint, isIntercepted) = registry.read(thread) {
             table -> (Unmanaged<ServiceEntry>?, Unmanaged<Endpoint>?, Bool) in
@@ -21,7 +22,16 @@ extension Calls {
             if let endpoint { occupy(record, endpoint, call) }
             return (service, endpoint, table.interception != nil)
         }
-        guard let service else { throw registry.table.missingService(name.text, from: smallest) }
+        guard let service else {
+            let table = registry.current(thread)
+            guard let module = table.knownServices[name.text]?.first else {
+                throw table.missingService(name.text, from: smallest)
+            }
+            let address = WaitingAddress.service(name.text, action.text, version: request.version.text)
+            let kept = try start(module, for: address, entries, given, thread, record)
+            if let kept { return kept }
+            return try callService(request, given, thread, record)
+        }
         guard let endpoint else { throw service.takeUnretainedValue().unknownAction(action.text) }
         if isIntercepted {
             let interception = registry.current(thread).interception
@@ -30,6 +40,26 @@ extension Calls {
         if call.isPlain, callFast(endpoint, entries, call.receiver, thread, record) { return 0 }
         return try endpoint.lend { (endpoint) throws(PluginError) in
             try invoke(endpoint, entries, call, thread, record)
+        }
+    }
+
+    /// Calls an action of a service after a module that offers it was started.
+    func callService(
+        _ name: String, _ action: String, _ version: String, _ entries: UnsafeBufferPointer<plugin_entry>,
+        _ call: Call, _ thread: ThreadContext, _ record: CallRecord
+    ) throws(PluginError) -> plugin_token {
+        try name.withRawText { (name) throws(PluginError) in
+            try action.withRawText { (action) throws(PluginError) in
+                try version.withRawText { (version) throws(PluginError) in
+                    var request = plugin_request()
+                    request.size = UInt32(MemoryLayout<plugin_request>.size)
+                    request.address = PLUGIN_ADDRESS_SERVICE
+                    (request.target, request.action) = (plugin_string(name), plugin_string(action))
+                    request.version = plugin_string(version)
+                    (request.parameters, request.parameter_count) = (entries.baseAddress, UInt64(entries.count))
+                    return try callService(request, call, thread, record)
+                }
+            }
         }
     }
 
@@ -53,7 +83,8 @@ extension Calls {
         try name.check("The name of the service")
         try version.check("The version of the service")
         let smallest = try Self.version(version)
-        let table = registry.table
+        var table = registry.table
+        while try startAll(table.knownServices[name.text]) { table = registry.table }
         guard let service = table.service(name, from: smallest) else {
             throw table.missingService(name.text, from: smallest)
         }
@@ -163,7 +194,11 @@ private final class ServiceWait: Sendable {
     }
 
     private func look(at table: Table) {
-        if let service = table.service(name, from: smallest) {
+        if let known = table.knownServices[name] {
+            // The table that they are in comes here, too.
+            let starter = program.core.starter
+            ThreadPool.shared.run { for module in known { _ = starter.start(module.name) } }
+        } else if let service = table.service(name, from: smallest) {
             end(.success(service))
         } else if table.isStopped {
             end(.failure(table.missingService(name, from: smallest)))

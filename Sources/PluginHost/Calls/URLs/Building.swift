@@ -17,7 +17,7 @@ extension Calls {
         let known = named ?? routes.entry(like: written).flatMap { $0.pattern.text == route ? $0 : nil }
         if known == nil, isName { throw .unknownRoute(route, routes) }
         let pattern = known?.pattern ?? written
-        let endpoint = known.flatMap { table.targets[$0.target]?.actions[$0.action] }
+        let endpoint = known.flatMap { tableStarting(target: $0.target).targets[$0.target]?.actions[$0.action] }
         var declared = Dictionary(endpoint?.parameters.map { ($0.name, $0.kind) } ?? []) { first, _ in first }
         if endpoint?.hasRest == true || known?.closure != nil {
             for name in parameters.keys where declared[name] == nil && ReservedName(rawValue: name) == nil {

@@ -47,6 +47,10 @@ extension RouteEntry {
         if closure != nil { return nil }
         let address = destination.address
         guard let endpoint = table.find(address.target, address.action)?.takeUnretainedValue() else {
+            if let action = table.contents.known.target(target)?.action(action) {
+                let declared = Dictionary(action.parameters.map { ($0.name, $0.type) }) { first, _ in first }
+                return reasonForDeath("\(target)/\(action.name)", declared, hasRest: action.hasRest).map(death)
+            }
             return death(table.missing(target, action).message)
         }
         let declared = Dictionary(endpoint.parameters.map { ($0.name, $0.kind) }) { first, _ in first }

@@ -23,6 +23,7 @@ extension Calls {
     func openPage(
         _ url: String, _ given: Parameters, isRemote: Bool, isAdmitted: Bool, parent: plugin_token
     ) async throws(PluginError) -> (result: Value, parameters: PageParameters) {
+        while let module = try known(by: url, isRemote: isRemote) { try await startInTask(module, parent: parent) }
         let noted = NotedPage()
         let pending = PendingCall(host: program.hostTable)
         pending.start { completion, data in
@@ -89,6 +90,11 @@ extension Calls {
                         logDrops(from: resolution.query, of: found.takeUnretainedValue())
                     }
                     guard let found else {
+                        if let module = known(for: resolution, in: table) {
+                            return try start(
+                                module, for: .url(url.string, asksForObject: asksForObject), given, call, thread, record
+                            )
+                        }
                         return try callOther(resolution, entries, asksForObject: asksForObject, call, thread, record)
                     }
                     let isThere = registry.read(thread) { present in
@@ -113,6 +119,13 @@ extension Calls {
             }
             if let answer { return answer }
         }
+    }
+
+    /// Returns the registered module that a URL leads to; `nil` if it leads to something else.
+    @inline(never)
+    private func known(for resolution: URLResolution, in table: Table) -> LoadedModule? {
+        if resolution.route?.takeUnretainedValue().closure != nil { return nil }
+        return table.contents.known.module(answering: resolution.target, resolution.action)
     }
 
     /// Calls what a URL leads to if that is not an action: the closure of its route, or a fallback.
@@ -196,9 +209,9 @@ extension Calls {
     ///
     /// - Throws: The error that `open` would throw before it calls the action.
     func checkOpen(_ url: String, _ parameters: Parameters, isRemote: Bool) throws(PluginError) {
-        let table = registry.table
         try url.withRawText { (url) throws(PluginError) in
-            try parameters.lend { (given) throws(PluginError) in
+            let table = try tableStarting(url, isRemote: isRemote)
+            return try parameters.lend { (given) throws(PluginError) in
                 try checkOpen(url, given, isRemote: isRemote, table)
             }
         }

@@ -53,6 +53,13 @@ extension Calls {
         while true {
             let table = registry.current(thread)
             let other: String? = if case .redirect(let other) = opening.decision { other } else { nil }
+            if let known = try known(by: other, or: url, in: table) {
+                var call = call
+                if end != 0 { call.timeout = try Self.timeLeft(until: end, url) }
+                let kept = try start(known, for: .remoteURL(url.string, opening), given, call, thread, record)
+                if let kept { return kept }
+                continue
+            }
             let answer =
                 if let other {
                     try other.withRawText { (other) throws(PluginError) in
@@ -63,6 +70,12 @@ extension Calls {
                 }
             if let answer { return answer }
         }
+    }
+
+    /// Returns the registered module that a URL leads to, or the one that the guard redirects to.
+    private func known(by other: String?, or url: RawText, in table: Table) throws(PluginError) -> LoadedModule? {
+        guard let other else { return try known(by: url, in: table, isRemote: true) }
+        return try other.withRawText { (other) throws(PluginError) in try known(by: other, in: table, isRemote: true) }
     }
 
     /// Opens a URL. Returns `nil` if the table is replaced before the call, or if the guard redirects to another URL.

@@ -48,10 +48,10 @@ extension Calls {
     /// match, then the one that decides, and compares them.
     func explain(_ url: String, _ parameters: Parameters, isRemote: Bool) -> URLExplanation {
         var explanation = URLExplanation(url: url)
-        let table = registry.table
-        defer { withExtendedLifetime(table) {} }
         do throws(PluginError) {
             try url.withRawText { (text) throws(PluginError) in
+                let table = try tableStarting(text, isRemote: isRemote)
+                defer { withExtendedLifetime(table) {} }
                 try parameters.lend { (given) throws(PluginError) in
                     try URLText.readPath(text, longest: settings.longestURL, scheme: settings.firstScheme) {
                         (url) throws(PluginError) in

@@ -41,6 +41,7 @@ extension Table {
         let named = url.targetAndAction(schemes)
         if let (target, action) = named,
             find(target, action) != nil || find(target, plugin_string("notFound")) != nil
+                || contents.known.module(answering: target, action) != nil
         {
             return URLResolution(url, target: target, action: action)
         }

@@ -9,6 +9,8 @@ extension Calls {
         /// The endpoint that was found, and the object that the call retains, or 0.
         case endpoint(Endpoint, instance: UnsafeMutableRawPointer?, object: plugin_object)
         case url(String, asksForObject: Bool)
+        case action(String, String)
+        case service(String, String, version: String)
         /// A URL that a remote caller opens.
         case remoteURL(String, RemoteOpening)
     }
@@ -16,6 +18,8 @@ extension Calls {
     /// What a call waits for.
     enum Awaited {
         case handOver(CallBarrier)
+        /// The start of a module.
+        case start(StartRequest, LoadedModule)
         /// The decision of the guard's asynchronous form about a remote call.
         case decision(RemoteCall, RemoteSubject, AsynchronousRemoteGuard)
     }
@@ -31,6 +35,7 @@ extension Calls {
         let endpoint =
             switch awaited {
             case .handOver: core.ownActions.waitingCalls
+            case .start: core.ownActions.startingCalls
             case .decision: core.ownActions.guardedCalls
             }
         return try invoke(endpoint, carrying: waiting, call, thread, record)
@@ -47,7 +52,7 @@ extension Calls {
         makeWaitingCalls(program, "waiting for the guard of remote calls")
     }
 
-    private static func makeWaitingCalls(_ program: Generation, _ name: String) -> Endpoint {
+    static func makeWaitingCalls(_ program: Generation, _ name: String) -> Endpoint {
         Endpoint(own: name, of: program, ["call": .int], isRemote: true) { _, call, arguments, _ in
             Calls.takeCarried(WaitingCall.self, arguments).begin(call!.pointee.token)
         }
@@ -88,6 +93,7 @@ extension Calls {
                 } catch {
                     end(error)
                 }
+            case .start(let start, _): start.whenOver { ThreadPool.shared.run { self.proceed() } }
             case .decision(let remoteCall, let subject, let decide): ask(decide, remoteCall, subject)
             }
         }
@@ -142,6 +148,9 @@ extension Calls {
                 return end(PluginError(.cancelled, "The caller cancelled the call."))
             }
             guard let thread = ThreadContext.current, let record = thread.next else { return end(.recursionLimit) }
+            if case .start(let start, let module) = awaited {
+                do throws(PluginError) { _ = try calls.check(start, of: module) } catch { return end(error) }
+            }
             let receiver = Receiver(Self.forward, Unmanaged.passRetained(self).toOpaque())
             let next = Call(
                 parent: call.parent, timeout: call.timeout, isRemote: call.isRemote, isAdmitted: call.isAdmitted,
@@ -167,6 +176,15 @@ extension Calls {
             case .endpoint(let endpoint, let instance, let object):
                 let endpoint = try calls.occupyAgain(record, endpoint, next, thread, object)
                 return try calls.invoke(endpoint, entries, next, thread, record, instance: instance)
+            case .action(let target, let action):
+                return try target.withRawText { (target) throws(PluginError) in
+                    try action.withRawText { (action) throws(PluginError) in
+                        try calls.callSlow(
+                            plugin_string(target), plugin_string(action), entries, next, thread, record)
+                    }
+                }
+            case .service(let name, let action, let version):
+                return try calls.callService(name, action, version, entries, next, thread, record)
             case .url(let url, let asksForObject):
                 return try url.withRawText { (url) throws(PluginError) in
                     try calls.open(url, entries, asksForObject: asksForObject, next, thread, record)

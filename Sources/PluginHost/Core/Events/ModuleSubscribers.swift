@@ -9,15 +9,15 @@ final class ModuleSubscribers: @unchecked Sendable {
     private let event: plugin_string
     /// The handlers in the order of the modules. The endpoints are never freed; the list is freed with this object.
     let endpoints: UnsafeBufferPointer<Unmanaged<Endpoint>>
-    /// Whether all of them are synchronous.
+    /// Whether all of them are synchronous, and none is still to be started.
     let areSynchronous: Bool
 
-    private init(_ event: String, _ endpoints: [Endpoint]) {
+    private init(_ event: String, _ endpoints: [Endpoint], isComplete: Bool) {
         self.event = plugin_string(allocating: event)
         let memory = UnsafeMutableBufferPointer<Unmanaged<Endpoint>>.allocate(capacity: endpoints.count)
         _ = memory.initialize(from: endpoints.lazy.map(Unmanaged.passUnretained))
         self.endpoints = UnsafeBufferPointer(memory)
-        areSynchronous = !endpoints.contains(where: \.isAsync)
+        areSynchronous = isComplete && !endpoints.contains(where: \.isAsync)
     }
 
     deinit {
@@ -26,12 +26,18 @@ final class ModuleSubscribers: @unchecked Sendable {
     }
 
     /// Returns the subscribers of each event among these modules.
-    static func index(of generations: [Generation]) -> NameIndex<ModuleSubscribers> {
+    ///
+    /// - Parameter known: The registered modules, whose events have an entry even if no module of the others subscribes.
+    static func index(of generations: [Generation], besides known: KnownModules) -> NameIndex<ModuleSubscribers> {
         var endpoints: [String: [Endpoint]] = [:]
         for generation in generations {
             for (event, endpoint) in generation.subscriptions { endpoints[event, default: []].append(endpoint) }
         }
-        return NameIndex(endpoints.map(ModuleSubscribers.init), by: \.event)
+        for event in known.subscribers.keys where endpoints[event] == nil { endpoints[event] = [] }
+        let all = endpoints.map { event, endpoints in
+            ModuleSubscribers(event, endpoints, isComplete: known.subscribers[event] == nil)
+        }
+        return NameIndex(all, by: \.event)
     }
 }
 

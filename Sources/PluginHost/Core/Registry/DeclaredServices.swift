@@ -14,6 +14,8 @@ struct DeclaredServices: Sendable, Equatable {
     struct Standing {
         /// The services that are registered and whose targets exist.
         var services: [ServiceEntry] = []
+        /// The registered modules that have the targets of others, by the names of the services.
+        var known: [String: [LoadedModule]] = [:]
         /// The reasons why services are not registered, by the path of the file, or by ``key(of:)``.
         var refused: [PathKey: PluginError] = [:]
     }
@@ -26,7 +28,14 @@ struct DeclaredServices: Sendable, Equatable {
     /// Determines which services are registered. Each service of the program is registered, then each file whole or not
     /// at all, in the order of their names, unless it conflicts with what is before it. The result depends only on what
     /// is present, never on the order in which it was added.
-    func standing(with modules: [Generation], _ targets: [String: NameTable.TargetEntry]) -> Standing {
+    ///
+    /// - Parameters:
+    ///   - modules: The modules that are started.
+    ///   - targets: Their targets.
+    ///   - known: The registered modules.
+    func standing(
+        with modules: [Generation], _ targets: [String: NameTable.TargetEntry], _ known: KnownModules
+    ) -> Standing {
         var standing = Standing()
         guard !files.isEmpty || !program.isEmpty else { return standing }
         var others = Others()
@@ -35,16 +44,26 @@ struct DeclaredServices: Sendable, Equatable {
                 others.enter(service, module.target(service.target), "module \(module.name) (\(module.file))")
             }
         }
+        for module in known.modules {
+            for service in module.manifest.services {
+                let target = module.manifest.targets.first { $0.name == service.target }
+                others.enter(service, target, "module \(module.name) (\(module.file))")
+            }
+        }
         func register(_ declared: [ModuleManifest.Service], _ owner: String, file: String?) -> String? {
             var after = others
             for service in declared {
-                let module = targets[service.target]?.generation
-                if let conflict = after.conflict(service, module?.target(service.target), owner) { return conflict }
+                let target =
+                    targets[service.target]?.generation.target(service.target)
+                    ?? known.target(service.target)?.declaration
+                if let conflict = after.conflict(service, target, owner) { return conflict }
             }
             others = after
             for service in declared {
                 if let entry = targets[service.target]?.generation.entry(of: service, in: file) {
                     standing.services.append(entry)
+                } else if let target = known.target(service.target) {
+                    standing.known[service.name, default: []].append(target.module)
                 }
             }
             return nil

@@ -88,6 +88,8 @@ final class Generation: @unchecked Sendable {
     }
 
     private static let counter = Atomic<Int>(0)
+    /// The number of the generation that was created last.
+    static var lastNumber: Int { counter.load(ordering: .relaxed) }
 
     /// Creates a generation of a module that was loaded and checked: its manifest matches its function table.
     init(

@@ -1,7 +1,8 @@
 import PluginABI
 import PluginFile
 
-/// A module whose code is in the process and whose description was checked: what a generation is created from.
+/// A module whose code is in the process and whose description was checked: what a generation is created from. Or, while
+/// it is only known, what is known about it without opening its file.
 final class LoadedModule: @unchecked Sendable {
     // The pointers point to static data of an image that is never unmapped; only one queue uses the mutable state.
 
@@ -11,7 +12,7 @@ final class LoadedModule: @unchecked Sendable {
     let abiMinor: UInt16
     let manifest: ModuleManifest
     /// Its routes in the form of the registry.
-    let routes: [RouteEntry]
+    private(set) var routes: [RouteEntry]
     let description: UnsafePointer<plugin_module>
     /// The functions by name: `target/action`, `type#action`, `@hook`, `!event`, `~interceptor`.
     private(set) var functions: [String: plugin_function]
@@ -19,6 +20,12 @@ final class LoadedModule: @unchecked Sendable {
     private(set) var factories: [String: plugin_factory]
     /// The process in which its code is, if it is isolated; the description stands for that of the module.
     let process: (any ModuleProcess)?
+    /// Whether its file was opened. If not, it has no description, functions or factories.
+    let isOpen: Bool
+    /// What a known module and the module in its opened file have in common: the names that are in the table.
+    private(set) var registration = Registration()
+    /// The text of the manifest of a module that is only known.
+    private let knownText: @Sendable () -> String
     /// Whether a generation was created from it. Its globals are then no longer in their initial state, so the file is
     /// loaded again before the module serves again.
     private(set) var isSpent = false
@@ -31,6 +38,36 @@ final class LoadedModule: @unchecked Sendable {
         (self.staged, self.toolchain, self.abiMinor, self.manifest) = (staged, toolchain, abiMinor, manifest)
         (self.routes, self.description, self.functions, self.factories) = (routes, description, functions, factories)
         self.process = process
+        isOpen = true
+        knownText = { "" }
+    }
+
+    /// Creates a module that is only known.
+    ///
+    /// - Parameters:
+    ///   - staged: What stands for the copy of its file, which does not exist.
+    ///   - text: Returns the text of the manifest.
+    init(
+        known staged: StagedFile, toolchain: String, abiMinor: UInt16, manifest: ModuleManifest,
+        text: @escaping @Sendable () -> String,
+        routes: [RouteEntry]
+    ) {
+        (self.staged, self.toolchain, self.abiMinor, self.manifest) = (staged, toolchain, abiMinor, manifest)
+        (self.routes, description, functions, factories, process) = (routes, Self.noDescription, [:], [:], nil)
+        isOpen = false
+        knownText = text
+    }
+
+    /// The identity of a registered module.
+    final class Registration: Sendable {}
+
+    private nonisolated(unsafe) static let noDescription = UnsafePointer.immortal(plugin_module())
+
+    /// Takes over the names of the module that was known of the same file, so that changes of its routes at run time
+    /// stay in effect.
+    func takeOver(_ known: LoadedModule) {
+        guard manifest == known.manifest else { return }
+        (registration, routes) = (known.registration, known.routes)
     }
 
     deinit { process?.end() }
@@ -42,7 +79,8 @@ final class LoadedModule: @unchecked Sendable {
     }
 
     /// The text of the manifest.
-    var manifestText: String { description.pointee.manifest.text }
+    var manifestText: String { isOpen ? description.pointee.manifest.text : knownText() }
+    var name: String { manifest.name }
     var file: String { staged.original }
     var stagedPath: String { staged.path }
     var isLinked: Bool { staged.source == .linked }

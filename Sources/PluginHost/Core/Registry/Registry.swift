@@ -117,11 +117,19 @@ final class Registry: Sendable {
     }
 
     /// Publishes a table with these modules; everything else stays as it is.
-    func publish(_ generations: [Generation], absences: UnavailableModules? = nil, isStopped: Bool = false) {
+    ///
+    /// - Parameters:
+    ///   - known: The registered modules; `nil` if they stay the same.
+    ///   - absences: The modules that are not served; `nil` if they stay the same.
+    func publish(
+        _ generations: [Generation], _ known: KnownModules? = nil, absences: UnavailableModules? = nil,
+        isStopped: Bool = false
+    ) {
         try? update { table in
             table.changed(sharing: proposed) { contents in
                 contents.generations = generations
                 if let absences { contents.absences = absences }
+                if let known { contents.known = known }
                 contents.isStopped = isStopped
             }
         }

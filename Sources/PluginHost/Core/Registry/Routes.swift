@@ -19,11 +19,17 @@ struct Routes: Sendable {
     // MARK: Modules and files
 
     /// Returns the routes for another set of modules, with the same run-time changes.
-    func with(_ modules: [Generation], insteadOf before: [Generation]) -> Routes {
+    func with(_ modules: [any RouteOwner], insteadOf before: [any RouteOwner]) -> Routes {
         var routes = self
-        let (past, present) = (Set(before.map(ObjectIdentifier.init)), Set(modules.map(ObjectIdentifier.init)))
-        let gone = before.filter { !present.contains(ObjectIdentifier($0)) }.flatMap(\.routes)
-        let new = modules.filter { !past.contains(ObjectIdentifier($0)) }.flatMap(\.routes)
+        let (past, present) = (Set(before.map { ObjectIdentifier($0) }), Set(modules.map { ObjectIdentifier($0) }))
+        var gone = before.filter { !present.contains(ObjectIdentifier($0)) }.flatMap(\.routes)
+        var new = modules.filter { !past.contains(ObjectIdentifier($0)) }.flatMap(\.routes)
+        // A module that was known and is started keeps its routes.
+        let kept = Set(gone.map(ObjectIdentifier.init)).intersection(new.map(ObjectIdentifier.init))
+        if !kept.isEmpty {
+            gone.removeAll { kept.contains(ObjectIdentifier($0)) }
+            new.removeAll { kept.contains(ObjectIdentifier($0)) }
+        }
         if gone.isEmpty, new.isEmpty { return routes }
         if !removed.isEmpty { routes.removed.subtract(gone.map(ObjectIdentifier.init)) }
         if files.isEmpty {
@@ -42,7 +48,7 @@ struct Routes: Sendable {
     /// Determines anew which routes are registered. The routes of the program and of modules come first, then the files
     /// in the order of their names: each file whole or not at all, depending on whether it conflicts with earlier
     /// routes. The result depends only on what is present, never on the order in which it was added.
-    mutating func rebuild(_ modules: [Generation]) {
+    mutating func rebuild(_ modules: [any RouteOwner]) {
         var next = declared(modules)
         refused = [:]
         for (path, entries) in files.map({ ($0.key.path, $0.value) }).sorted(by: { $0.0.sortsAsFile(before: $1.0) }) {
@@ -56,7 +62,7 @@ struct Routes: Sendable {
     }
 
     /// Returns the routes of the program and of modules, which precede those of files.
-    func declared(_ modules: [Generation]) -> RouteTable {
+    func declared(_ modules: [any RouteOwner]) -> RouteTable {
         var table = RouteTable()
         for entry in self.table.all where entry.owner == .program { _ = table.insert(entry, isKnown: true) }
         for entry in modules.lazy.flatMap(\.routes) where !removed.contains(ObjectIdentifier(entry)) {
@@ -70,7 +76,7 @@ struct Routes: Sendable {
     /// Adds a route. Routes of files give way to it.
     ///
     /// - Throws: `conflict`, naming both sides, if the pattern or the name is already used.
-    mutating func add(_ entry: RouteEntry, _ modules: [Generation]) throws(PluginError) {
+    mutating func add(_ entry: RouteEntry, _ modules: [any RouteOwner]) throws(PluginError) {
         guard let conflict = table.insert(entry) else { return }
         guard conflict.other?.owner.isFile == true else { throw .conflict(entry, conflict) }
         var others = declared(modules)
@@ -83,7 +89,7 @@ struct Routes: Sendable {
     ///
     /// - Throws: `conflict` if the name is already used.
     mutating func replace(
-        _ old: RouteEntry, with entry: RouteEntry, _ modules: [Generation]
+        _ old: RouteEntry, with entry: RouteEntry, _ modules: [any RouteOwner]
     ) throws(PluginError) {
         table.remove(old)
         if let conflict = table.insert(entry) { throw .conflict(entry, conflict) }
@@ -91,7 +97,7 @@ struct Routes: Sendable {
     }
 
     /// Removes a route, whatever its owner.
-    mutating func remove(_ entry: RouteEntry, _ modules: [Generation]) {
+    mutating func remove(_ entry: RouteEntry, _ modules: [any RouteOwner]) {
         table.remove(entry)
         for owner in [entry.owner, entry.overridden].compactMap(\.self) {
             let shape = entry.pattern.shape

@@ -49,16 +49,21 @@ final class ServiceEntry: @unchecked Sendable {
         endpoints = NameIndex(Array(actions.values)) { $0.name(after: target.name) }
         nameBytes = .immortal(service.name)
         targetName = .immortal(target.name)
-        var description: [String: Value] = [
-            "name": .string(name), "version": .string(version.description), "module": .string(generation.name),
-            "target": .string(target.name), "priority": .int(priority), "singleton": .bool(isSingleton),
-            "summary": .string(service.summary),
-        ]
+        var description = Self.description(of: service, in: generation.name)
         if let file { description["file"] = .string(file) }
         info = ServiceInfo(.map(description))
         told = .immortal(.map(description))
         let own = service.isSingleton ? nil : instances
         maker = own.map { ServiceFactory(service, actions, of: generation, $0, gate) }
+    }
+
+    /// Returns the description that callers receive.
+    static func description(of service: ModuleManifest.Service, in module: String) -> [String: Value] {
+        [
+            "name": .string(service.name), "version": .string(service.version.description), "module": .string(module),
+            "target": .string(service.target), "priority": .int(service.priority),
+            "singleton": .bool(service.isSingleton), "summary": .string(service.summary),
+        ]
     }
 
     /// Returns the services grouped by name, each group in the order of preference: the highest version, then the
@@ -92,7 +97,8 @@ extension ServiceEntry {
 extension Table {
     /// Returns the preferred service of a name, if its version is at least `smallest`.
     func service(_ name: String, from smallest: SemanticVersion?) -> ServiceEntry? {
-        guard let best = services[name]?.first, smallest.map({ best.version >= $0 }) ?? true else { return nil }
+        guard knownServices[name] == nil, let best = services[name]?.first, smallest.map({ best.version >= $0 }) ?? true
+        else { return nil }
         return best
     }
 
@@ -116,7 +122,8 @@ extension Table {
             if let absence = absences.ofService(name) { return absence.error("The service “\(name.shortened)”") }
             return PluginError(
                 .unknownService,
-                "No module offers the service “\(name.shortened)”\(wanted).\(didYouMean(name, services.keys))")
+                "No module offers the service “\(name.shortened)”\(wanted).\(didYouMean(name, Set(services.keys).union(knownServices.keys)))"
+            )
         }
         let versions = found.map { "\($0.version) of \($0.generation.name)" }.joined(separator: ", ")
         return PluginError(

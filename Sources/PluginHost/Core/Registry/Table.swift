@@ -22,6 +22,8 @@ final class Table: Sendable {
     private let subscribers: NameIndex<ModuleSubscribers>
     /// The preferred service of each name, found without creating a String.
     let serviceIndex: NameIndex<ServiceEntry>
+    /// The registered modules that must be started before a service is looked up, by the name of the service.
+    let knownServices: [String: [LoadedModule]]
     /// The dead routes, once they are looked for.
     private let knownDeadRoutes = Mutex<[DeadRoute]?>(nil)
 
@@ -29,6 +31,8 @@ final class Table: Sendable {
     struct Contents: Sendable {
         /// The modules that it serves, in order. Keeps them alive.
         var generations: [Generation] = []
+        /// The modules that start when they are first needed.
+        var known = KnownModules.none
         /// Every registered route.
         var routes = Routes()
         /// The services declared by the program and by service files, registered or not.
@@ -46,8 +50,9 @@ final class Table: Sendable {
         contents = Contents()
         names = NameTable([])
         (services, refusedServices) = ([:], [:])
+        knownServices = [:]
         interceptors = [:]
-        subscribers = ModuleSubscribers.index(of: [])
+        subscribers = ModuleSubscribers.index(of: [], besides: .none)
         serviceIndex = ServiceEntry.index(of: [:])
     }
 
@@ -56,22 +61,29 @@ final class Table: Sendable {
     private init(_ contents: Contents, from before: Table, or proposed: Table?) {
         Self.count.add(1, ordering: .relaxed)
         let generations = contents.generations
-        let hasOtherModules = !generations.elementsEqual(before.generations, by: ===)
+        let hasOtherKnown = contents.known !== before.contents.known
+        let hasOtherModules = hasOtherKnown || !generations.elementsEqual(before.generations, by: ===)
         var contents = contents
-        if hasOtherModules { contents.routes = contents.routes.with(generations, insteadOf: before.generations) }
+        if hasOtherModules {
+            contents.routes = contents.routes.with(contents.routeOwners, insteadOf: before.routeOwners)
+        }
         self.contents = contents
         let known = [before, proposed].lazy.compactMap(\.self).first {
-            generations.elementsEqual($0.generations, by: ===)
+            $0.contents.known === contents.known && generations.elementsEqual($0.generations, by: ===)
         }
         names = known?.names ?? NameTable(generations)
         interceptors = known?.interceptors ?? Self.interceptors(of: generations)
-        subscribers = known?.subscribers ?? ModuleSubscribers.index(of: generations)
+        subscribers = known?.subscribers ?? ModuleSubscribers.index(of: generations, besides: contents.known)
         if hasOtherModules || contents.declaredServices != before.declaredServices {
-            let standing = contents.declaredServices.standing(with: generations, names.targets)
+            let standing = contents.declaredServices.standing(with: generations, names.targets, contents.known)
             refusedServices = standing.refused
+            let known = contents.known.services.merging(standing.known) { $0 + $1 }
+            knownServices = known
             services = ServiceEntry.byName(generations.flatMap(\.services) + standing.services)
-            serviceIndex = ServiceEntry.index(of: services)
+            // A service that a registered module offers, too, is looked up when that module is started.
+            serviceIndex = ServiceEntry.index(of: services.filter { known[$0.key] == nil })
         } else {
+            knownServices = before.knownServices
             (services, refusedServices) = (before.services, before.refusedServices)
             serviceIndex = before.serviceIndex
         }

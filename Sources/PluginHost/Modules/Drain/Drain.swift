@@ -129,11 +129,11 @@ struct Drain {
         let deadline = DispatchTime.now() + timeout.dispatchInterval
         for generation in remaining.reversed() {
             remaining.removeLast()
-            context.registry.publish(remaining, isStopped: true)
+            context.registry.publish(remaining, KnownModules.none, isStopped: true)
             tearDown(generation, before: deadline)
             announcements.announce("module.removed", timeout: timeout) { calls.postRemoved(generation) }
         }
-        context.registry.publish([], isStopped: true)
+        context.registry.publish([], KnownModules.none, isStopped: true)
         for draining in context.drains.draining { tearDown(draining.generation, before: deadline) }
     }
 

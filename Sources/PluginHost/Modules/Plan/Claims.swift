@@ -17,14 +17,14 @@ struct Claims {
     /// - Parameters:
     ///   - routes: The routes in effect.
     ///   - program: The services that the program has bound to targets.
-    ///   - leaving: The generations whose routes become available.
-    init(_ routes: Routes, _ program: [ModuleManifest.Service] = [], without leaving: [Generation] = []) {
+    ///   - leaving: The routes in effect that become available.
+    init(_ routes: Routes, _ program: [ModuleManifest.Service] = [], without leaving: [RouteEntry] = []) {
         self.routes = routes.table
         for service in program {
             services[service.key] = Owner(name: "the program", file: StagedFile.program.original)
             offers[service.name, default: []].append(ServiceOffer(service, by: nil, owner: "the program"))
         }
-        for entry in leaving.lazy.flatMap(\.routes) where self.routes.entry(like: entry.pattern) === entry {
+        for entry in leaving where self.routes.entry(like: entry.pattern) === entry {
             self.routes.remove(entry)
         }
     }

@@ -28,6 +28,9 @@ extension Plan {
         private let served: [Generation]
         /// The modules with a hook that has not returned yet.
         private let starting: [ObjectIdentifier: PluginError]
+        /// The registered modules. Like those that serve, they keep what they claim, and their routes are in effect.
+        private let registered: Set<ObjectIdentifier>
+        private let registeredRoutes: [(registration: ObjectIdentifier, routes: [RouteEntry])]
         private(set) var groups: [Group] = []
         /// The candidates that can serve, in the order of their start.
         private(set) var serving: [Candidate] = []
@@ -36,10 +39,14 @@ extension Plan {
 
         init(
             program: [Candidate], served: [Generation], routes: Routes, services: [ModuleManifest.Service],
-            starting: [ObjectIdentifier: PluginError]
+            starting: [ObjectIdentifier: PluginError], registered: [LoadedModule]
         ) {
             (self.program, self.served, self.routes, self.services) = (program, served, routes, services)
             self.starting = starting
+            self.registered = Set(registered.map { ObjectIdentifier($0.registration) })
+            registeredRoutes = registered.filter { !$0.routes.isEmpty }.map {
+                (ObjectIdentifier($0.registration), $0.routes)
+            }
         }
 
         mutating func add(_ ranked: [Candidate]) { groups.append(Group(ranked: ranked)) }
@@ -63,10 +70,12 @@ extension Plan {
         private mutating func attempt() -> [Int] {
             let staying = Set((program + groups.map(\.chosen)).compactMap { $0.served?.generation.number })
             let leaving = served.filter { !staying.contains($0.number) }
-            var claims = Claims(routes, services, without: leaving)
+            let kept = Set(groups.map(\.chosen).filter { keeps($0) }.map { ObjectIdentifier($0.module.registration) })
+            let freed = registeredRoutes.filter { !kept.contains($0.registration) }.flatMap(\.routes)
+            var claims = Claims(routes, services, without: leaving.flatMap(\.routes) + freed)
             var present = Provisions()
-            // Modules that already serve keep what they claim.
-            for kept in program + groups.map(\.chosen) where kept.served != nil {
+            // Modules that already serve or are registered keep what they claim.
+            for kept in program + groups.map(\.chosen) where keeps(kept) {
                 claims.keep(kept.manifest, kept.path)
             }
             refusal = nil
@@ -91,8 +100,8 @@ extension Plan {
                     if let other = owners[chosen.manifest.name] { throw .nameTaken(chosen, by: other) }
                     if chosen.served == nil {
                         if let error = starting[ObjectIdentifier(chosen.module)] { throw error }
-                        if let error = chosen.module.missingPermission { throw error }
-                        try claims.take(chosen.module, chosen.path)
+                        if chosen.module.isOpen, let error = chosen.module.missingPermission { throw error }
+                        if !keeps(chosen) { try claims.take(chosen.module, chosen.path) }
                     }
                     return true
                 } catch {
@@ -112,6 +121,11 @@ extension Plan {
                 if unmet.waitsForHook(index) { groups[index].starting.insert(PathKey(path)) }
             }
             return order.blocked
+        }
+
+        /// Whether what a module claims is in effect already.
+        private func keeps(_ candidate: Candidate) -> Bool {
+            candidate.served != nil || registered.contains(ObjectIdentifier(candidate.module.registration))
         }
 
         /// Checks that a module which the program registers has a name of its own.

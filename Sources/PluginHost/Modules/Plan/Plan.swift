@@ -25,6 +25,8 @@ struct Plan {
 
     /// The modules that should serve, in the order of their start: those that the program registers, then the others.
     private(set) var serving: [Candidate] = []
+    /// The modules that are known and not needed yet, in the order in which they would start.
+    private(set) var resting: [Candidate] = []
     /// The verdicts on all files that contain modules, by path.
     private(set) var verdicts: [PathKey: FileRecord.Verdict] = [:]
     /// The modules that serve now and should no longer serve, in the order of their start.
@@ -41,9 +43,11 @@ struct Plan {
     ///     time.
     ///   - services: The services that the program has bound to targets.
     ///   - starting: The modules with a hook that has not returned yet, with the reason why they cannot be served.
+    ///   - registered: The modules that are known and have names in the table.
     init(
         _ records: [FileRecord], _ present: Serving, _ change: ProgramChange?, _ routes: Routes,
-        _ services: [ModuleManifest.Service] = [], starting: [ObjectIdentifier: PluginError] = [:]
+        _ services: [ModuleManifest.Service] = [], starting: [ObjectIdentifier: PluginError] = [:],
+        registered: [LoadedModule] = []
     ) {
         // A module whose process has ended is replaced, if only by another generation of the same file; but not before
         // the time of its restart.
@@ -63,7 +67,7 @@ struct Plan {
         names.formUnion(served.keys)
         var options = Options(
             program: Self.registered(present.program, change), served: present.all.map(\.generation), routes: routes,
-            services: services, starting: starting)
+            services: services, starting: starting, registered: registered)
         for name in names.sorted() {
             let ranked = Self.rank(files[name] ?? [], served[name], paths)
             if !ranked.isEmpty { options.add(ranked) }
@@ -74,6 +78,59 @@ struct Plan {
         let staying = Set(serving.compactMap { $0.served?.generation.number })
         leaving = present.all.filter { !staying.contains($0.generation.number) }
             .sorted { $0.generation.number < $1.generation.number }
+    }
+
+    /// Lets known modules rest that nothing needs yet.
+    ///
+    /// - Parameter isNeeded: Whether a module that does not serve starts, whether or not another one requires it.
+    mutating func rest(unless isNeeded: (Candidate) -> Bool) {
+        var needed = Set(serving.indices.filter { serving[$0].served != nil || isNeeded(serving[$0]) })
+        guard needed.count < serving.count else { return }
+        require(from: &needed)
+        resting = serving.indices.filter { !needed.contains($0) }.map { serving[$0] }
+        serving = serving.indices.filter(needed.contains).map { serving[$0] }
+    }
+
+    /// Adds the modules that modules require, directly or not.
+    private func require(from needed: inout Set<Int>) {
+        var provisions = Provisions()
+        for index in needed { provisions.add(serving[index].manifest) }
+        var open = needed.filter { serving[$0].served == nil }.sorted()
+        while let index = open.popLast() {
+            for requirement in serving[index].manifest.requirements where !provisions.satisfies(requirement) {
+                let provider = serving.indices.first {
+                    !needed.contains($0) && serving[$0].manifest.provides(requirement)
+                }
+                guard let provider else { continue }
+                needed.insert(provider)
+                provisions.add(serving[provider].manifest)
+                open.append(provider)
+            }
+        }
+    }
+
+    /// Returns the part of the plan that starts one module and those that it requires; everything else stays as it is.
+    /// `nil` if that is not possible.
+    ///
+    /// - Parameters:
+    ///   - busy: The modules that are being started already.
+    func starting(_ name: String, besides context: ChangeContext, busy: Set<ObjectIdentifier>) -> Plan? {
+        var part = self
+        part.serving = serving + resting
+        part.rest { $0.manifest.name == name }
+        let fresh = part.serving.filter { $0.served == nil && !$0.module.isSpent }
+        guard fresh.contains(where: { $0.manifest.name == name }),
+            !fresh.contains(where: { busy.contains(ObjectIdentifier($0.module)) })
+        else { return nil }
+        let paths = Set(paths: fresh.map(\.path))
+        part.verdicts = verdicts.filter { paths.contains($0.key) }
+        part.serving =
+            context.serving.all.map { Candidate(module: $0.module, path: $0.path, served: $0, isInFolder: false) }
+            + fresh
+        part.leaving = []
+        let registered = Set(context.registry.table.contents.known.modules.map { ObjectIdentifier($0.registration) })
+        part.resting.removeAll { !registered.contains(ObjectIdentifier($0.module.registration)) }
+        return part
     }
 
     /// Returns the modules that the program has registered after a change.
@@ -141,9 +198,10 @@ struct Plan {
     }
 
     static func isSame(_ a: LoadedModule, _ b: LoadedModule) -> Bool {
-        if a === b { return true }
+        if a === b || a.registration === b.registration { return true }
         guard a.manifest.version == b.manifest.version else { return false }
         // A file with the version of a linked module counts as the same module, since there are no bytes to compare.
+        if !a.isOpen || !b.isOpen { return a.staged.digest == b.staged.digest && a.staged.size == b.staged.size }
         return a.isLinked || b.isLinked || a.hasContent(of: b.staged) || b.hasContent(of: a.staged)
     }
 

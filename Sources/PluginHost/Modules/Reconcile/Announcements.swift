@@ -14,6 +14,16 @@ extension Calls {
         postHostEvent("module.replaced", parameters)
     }
 
+    /// Posts `module.added` about a module that was registered.
+    func postAdded(_ module: LoadedModule) {
+        postHostEvent(
+            "module.added",
+            [
+                "name": .string(module.name), "version": .string(module.manifest.version.description),
+                "file": .string(module.file),
+            ])
+    }
+
     func postRemoved(_ generation: Generation) {
         postHostEvent("module.removed", generation.eventParameters)
     }
@@ -47,6 +57,8 @@ final class Announcements: Sendable {
     private let hookTimeout: Duration
     /// How many events are still being delivered after their timeout.
     private let overdueEvents = Atomic(0)
+    /// Whether handlers of the program run on the thread that changes modules.
+    private let isPosting = Atomic(false)
     private let observers = Mutex(Observers.notYet)
 
     init(_ calls: Calls, _ runner: HookRunner, hookTimeout: Duration) {
@@ -104,6 +116,15 @@ final class Announcements: Sendable {
         func isLeft() -> Bool { isLeftByOne.exchange(true, ordering: .acquiringAndReleasing) }
     }
 
+    /// Whether handlers of the program, which may need other modules, run on the thread that changes modules.
+    var runsHandlers: Bool { isPosting.load(ordering: .relaxed) }
+
+    private func postHere(_ post: () -> Void) {
+        let wasPosting = isPosting.exchange(true, ordering: .relaxed)
+        post()
+        isPosting.store(wasPosting, ordering: .relaxed)
+    }
+
     /// Posts an event of the host and waits for its delivery. If modules subscribe to the event, it is posted on a
     /// thread that a subscriber may keep. If only the program has handlers, it is posted on this thread, without a
     /// timeout.
@@ -113,7 +134,7 @@ final class Announcements: Sendable {
     ///     at most a tenth of a second, so that the start of many modules does not wait the full time for each of them.
     ///   - post: Posts the event.
     func announce(_ event: String, timeout: Duration? = nil, _ post: @escaping @Sendable () -> Void) {
-        guard !calls.registry.table.moduleSubscribers(of: event).isEmpty else { return post() }
+        guard !calls.registry.table.moduleSubscribers(of: event).isEmpty else { return postHere(post) }
         var timeout = timeout ?? hookTimeout
         if overdueEvents.load(ordering: .relaxed) > 0 { timeout = min(timeout, .milliseconds(100)) }
         let patience = Patience(
@@ -126,7 +147,7 @@ final class Announcements: Sendable {
             }
             guard end == nil else { return }
         } catch {
-            return post()  // No thread can be started, so the event is posted on this one.
+            return postHere(post)  // No thread can be started, so the event is posted on this one.
         }
         overdueEvents.add(1, ordering: .relaxed)
         if delivery.isLeft() { overdueEvents.subtract(1, ordering: .relaxed) }

@@ -10,8 +10,10 @@ final class AwaitedOutcome: Sendable {
     let end = Atomic<Int64>(0)
     /// The holder of objects in the result.
     private let holder: Generation
+    private let waits: ChangeWaits
 
-    init(for holder: Generation) { self.holder = holder }
+    /// - Parameter waits: The waits of the thread that changes modules, which may be the one that waits for the outcome.
+    init(for holder: Generation, _ waits: ChangeWaits) { (self.holder, self.waits) = (holder, waits) }
 
     /// Returns a receiver, which must receive exactly one outcome.
     func receiver() -> Calls.Receiver {
@@ -28,9 +30,13 @@ final class AwaitedOutcome: Sendable {
 
     /// Blocks this thread until the call has ended, or the time has passed. Returns whether it has ended.
     func hasArrived(within time: Duration) -> Bool {
-        guard arrived.wait(timeout: .now() + time.dispatchInterval) == .success else { return false }
+        guard wait(until: .now() + time.dispatchInterval) else { return false }
         arrived.signal()
         return true
+    }
+
+    private func wait(until deadline: DispatchTime) -> Bool {
+        waits.wait(for: arrived, until: deadline) { end.load(ordering: .acquiring) != 0 }
     }
 
     /// Blocks this thread until the call has ended, and returns its result.
@@ -39,7 +45,7 @@ final class AwaitedOutcome: Sendable {
     /// - Throws: The error of the call.
     @discardableResult
     func wait(_ patience: Patience? = nil) throws(PluginError) -> Value {
-        if let patience { _ = patience.wait(for: arrived) } else { arrived.wait() }
+        if let patience { _ = patience.wait(wait) } else { _ = wait(until: .distantFuture) }
         arrived.signal()
         return try result.withLock { $0 }.get()
     }

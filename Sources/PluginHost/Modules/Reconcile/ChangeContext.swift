@@ -12,9 +12,11 @@ final class ChangeContext: @unchecked Sendable {
     let configuration: HostConfiguration
     /// The queue on which changes run, one at a time.
     let queue = SerialThread("host.changes")
-    let runner = HookRunner()
+    /// The waits of the thread that changes modules.
+    let waits: ChangeWaits
+    let runner: HookRunner
     /// Threads that wait for hooks, so that a change does not have to.
-    private let waiters = HookRunner()
+    private let waiters: HookRunner
     let announcements: Announcements
     let memoryWatch: MemoryWatch
     /// The generations that are about to serve, while they are published. May be accessed from any thread.
@@ -31,6 +33,12 @@ final class ChangeContext: @unchecked Sendable {
     var serving = Serving()
     var drains = Drains()
     var starts = ModuleStarts()
+    /// What the table that is proposed to starting modules contains; `nil` if there is none.
+    var proposed: Proposed?
+    /// Whether what is known about files will be recorded.
+    var isRecordScheduled = false
+    /// How many modules were started while a change waited for code of a module.
+    var nestedStarts = 0
     /// Whether a change waits for hooks until they have returned or have exceeded their timeout.
     private(set) var isPatient = false
     /// How long the current change still waits for hooks.
@@ -48,6 +56,8 @@ final class ChangeContext: @unchecked Sendable {
 
     init(_ configuration: HostConfiguration, _ core: HostCore) {
         (self.configuration, self.core) = (configuration, core)
+        waits = ChangeWaits(queue)
+        (runner, waiters) = (HookRunner(waits), HookRunner(waits))
         announcements = Announcements(Calls(core), runner, hookTimeout: configuration.hookTimeout)
         memoryWatch = MemoryWatch(Calls(core))
     }
@@ -57,7 +67,7 @@ final class ChangeContext: @unchecked Sendable {
     var hooks: Hooks {
         Hooks(
             calls: calls, runner: runner, waiters: waiters, configuration: configuration, journal: disk?.journal,
-            isPatient: isPatient, changePatience: patience)
+            isPatient: isPatient, changePatience: patience, waits: waits)
     }
 
     // MARK: Publishing
@@ -114,12 +124,14 @@ final class ChangeContext: @unchecked Sendable {
 
     /// Returns a plan of which modules should serve, and why others should not.
     ///
-    /// - Parameter records: Hypothetical records of files. Default: the current records.
+    /// - Parameters:
+    ///   - wanted: The name of a registered module that is to start.
+    ///   - records: Hypothetical records of files. Default: the current records.
     func plan(_ change: ProgramChange? = nil, with records: [PathKey: FileRecord]? = nil) -> Plan {
         let table = registry.table
         return Plan(
             Array((records ?? folders.records).values), serving, change, table.routes, table.declaredServices.program,
-            starting: starts.reasons)
+            starting: starts.reasons, registered: table.contents.known.modules)
     }
 
     /// Scans all folders again and reconciles what serves.

@@ -61,6 +61,10 @@ final class HookRunner: Sendable {
     }
 
     private let idle = Idle()
+    private let waits: ChangeWaits?
+
+    /// - Parameter waits: The waits of the thread that changes modules, which may be the one that waits for code.
+    init(_ waits: ChangeWaits? = nil) { self.waits = waits }
 
     /// Returns whether this thread runs a hook for `owner`, so that it must not wait for work that waits for the hook.
     static func isCurrent(_ owner: ObjectIdentifier) -> Bool {
@@ -89,7 +93,11 @@ final class HookRunner: Sendable {
             answer.result.withLock { $0 = result }
             answer.isThere.signal()
         }
-        guard patience.wait(for: answer.isThere) else {
+        let isThere = patience.wait { deadline in
+            guard let waits else { return answer.isThere.wait(timeout: deadline) == .success }
+            return waits.wait(for: answer.isThere, until: deadline) { answer.result.withLock { $0 != nil } }
+        }
+        guard isThere else {
             worker.end()  // The thread ends when `body` returns after all.
             return nil
         }

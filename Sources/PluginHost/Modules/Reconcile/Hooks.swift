@@ -15,6 +15,8 @@ struct Hooks: Sendable {
     /// Whether changes wait for hooks until they have returned or have exceeded their timeout.
     let isPatient: Bool
     let changePatience: ChangePatience
+    /// The waits of the thread that changes modules.
+    let waits: ChangeWaits
 
     /// How long the change waits for the next hook.
     var patience: Duration { changePatience.time(configuration) }
@@ -73,7 +75,7 @@ struct Hooks: Sendable {
         _ hook: ModuleManifest.Hook, of generation: Generation, _ arguments: Parameters = [:], timeout: Duration
     ) throws(PluginError) -> StartedHook? {
         guard let endpoint = generation.hooks[hook.rawValue], !generation.hasCrashed else { return nil }
-        let outcome = AwaitedOutcome(for: calls.program)
+        let outcome = AwaitedOutcome(for: calls.program, waits)
         let start = monotonicNow()
         let step = step(of: hook, generation)
         let callTimeout = limit(of: step, generation, timeout)?.nanoseconds ?? 0

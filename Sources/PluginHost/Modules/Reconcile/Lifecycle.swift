@@ -62,6 +62,7 @@ final class Lifecycle: Sendable {
                     context?.publish()
                 }
                 phase = .started(disk)
+                context.acceptStarts()
                 context.announcements.begin()
                 return disk
             case .started: return nil
@@ -138,7 +139,9 @@ final class Lifecycle: Sendable {
 
     private func end(_ disk: Disk) {
         context.isStopped = true
-        context.isEnding.store(true, ordering: .releasing)
+        context.isEnding.store(true, ordering: .sequentiallyConsistent)
+        context.serveRequests()
+        context.recordKnown()
         context.memoryWatch.end()
         Drain(context: context).tearDownAll()
         disk.workers.endAll()
@@ -271,13 +274,21 @@ final class Lifecycle: Sendable {
         return published.folders.problems.sorted { $0.key < $1.key }.map(\.value) + published.ownProblems.all
             + [watcher?.problem].compactMap(\.self)
             + published.folders.declarationProblems(context.registry.table).map(\.error)
-            + context.registry.table.deadRoutes.problems + (store?.problems ?? [])
+            + context.registry.table.deadRoutes.problems + (store?.problems ?? []) + (registry?.problems ?? [])
     }
 
     /// The problems that were not logged.
     var unloggedProblems: [PluginError] {
         let logged = context.published.ownProblems.logged
         return problems.filter { !logged.contains($0) }
+    }
+
+    /// What earlier hosts have learnt about files; `nil` before the start, or if it is not kept.
+    private var registry: RegistryCache? {
+        switch phase.withLock(\.self) {
+        case .made: nil
+        case .started(let disk), .stopped(let disk): disk.registry
+        }
     }
 
     /// The version store; `nil` before the start.

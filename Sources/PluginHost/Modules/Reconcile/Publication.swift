@@ -20,6 +20,12 @@ struct Publication {
     private let judged: [FileRecord]
     /// All records, including those with new verdicts.
     private let records: [PathKey: FileRecord]
+    /// The registered modules; `nil` if they stay the same.
+    private let known: KnownModules?
+    /// The files of modules that become registered.
+    private let registered: [FileRecord]
+    /// The modules that were registered before, whether or not they start.
+    private let wasRegistered: Set<ObjectIdentifier>
 
     init(_ context: ChangeContext, _ plan: Plan, _ newcomers: [ObjectIdentifier: Reconciler.Newcomer]) {
         (self.context, self.plan, self.newcomers) = (context, plan, newcomers)
@@ -34,16 +40,32 @@ struct Publication {
         let names = Set(served.map(\.name))
         self.served = served
         before = context.serving.modules
-        gone = plan.leaving.filter { !names.contains($0.name) }.reversed()
+        gone = plan.gone
         replaced = plan.leaving.filter { names.contains($0.name) }
         judged = plan.verdicts.compactMap { path, verdict in context.folders.records[path]?.decided(verdict) }
             .sorted { PathKey($0.path) < PathKey($1.path) }
-        records = context.folders.records.merging(judged.map { (PathKey($0.path), $0) }) { $1 }
+        let records = context.folders.records.merging(judged.map { (PathKey($0.path), $0) }) { $1 }
+        self.records = records
+        let present = context.registry.table.contents.known
+        let resting = plan.resting.map(\.module)
+        if resting.elementsEqual(present.modules, by: ===) {
+            known = nil
+        } else {
+            let rest = present.without(names)
+            known = rest.modules.elementsEqual(resting, by: ===) ? rest : KnownModules(resting)
+        }
+        wasRegistered = Set(present.modules.map { ObjectIdentifier($0.registration) })
+        registered =
+            known == nil
+            ? []
+            : plan.resting.filter { [wasRegistered] in !wasRegistered.contains(ObjectIdentifier($0.module.registration))
+            }
+            .compactMap { records[$0.path] }
     }
 
-    func make() {
+    /// - Parameter outer: What is proposed by an outer change, which waits for code of a module; `nil` if there is none.
+    func make(within outer: Proposed? = nil) {
         let hooks = context.hooks
-        hooks.announceStop(to: gone.map(\.generation), waitingAtMost: context.configuration.hookTimeout)
         for leaving in gone where !leaving.module.isRegistered {
             context.serving.noteDeparture(of: leaving, reason(of: leaving))
         }
@@ -54,10 +76,12 @@ struct Publication {
         publish()
         context.upcoming.withLock { $0 = [] }
         for newcomer in newcomers.values { newcomer.generation.isStarting.store(false, ordering: .relaxed) }
-        context.registry.propose(nil)
+        context.proposed = outer
+        context.propose()
         for newcomer in newcomers.values { newcomer.handOver?.finish() }
 
         for restart in restarts { ThreadPool.shared.run(restart) }
+        for record in registered { context.tell(.added(record.status(nil))) }
         for newcomer in started { context.tell(change(to: newcomer)) }
         for leaving in gone {
             context.tell(.removed(GenerationStatus(leaving.generation, .draining), reason(of: leaving)))
@@ -66,6 +90,7 @@ struct Publication {
         if context.disk != nil { context.memoryWatch.beginIfAwaited() }
         hooks.announceStart(to: started.map(\.generation))
         hooks.announceMissedEvents(to: started.map(\.generation))
+        announceRegistered()
         announce(started)
         hooks.announceStop(to: replaced.map(\.generation), waitingAtMost: context.configuration.hookTimeout)
         VersionRetention(context: context).keep(leaving: plan.leaving)
@@ -75,9 +100,11 @@ struct Publication {
     private func publish() {
         let hasNewAbsentees = context.folders.hasNewAbsentees
         context.folders.hasNewAbsentees = false
-        if !newcomers.isEmpty || !plan.leaving.isEmpty || !judged.isEmpty || hasNewAbsentees {
+        if !newcomers.isEmpty || !plan.leaving.isEmpty || !judged.isEmpty || hasNewAbsentees
+            || known != nil
+        {
             context.registry.publish(
-                plan.generations(with: newcomers), absences: context.serving.absences(besides: served, records))
+                plan.generations(with: newcomers), known, absences: context.serving.absences(besides: served, records))
         }
         // The status changes after the table, so that a module that is listed as active can be called.
         for record in judged { context.folders.put(record) }
@@ -91,9 +118,15 @@ struct Publication {
             records[newcomer.path]?.status(newcomer)
             ?? ModuleStatus(
                 .active, file: newcomer.path, since: newcomer.since, newcomer.module.manifest, newcomer.generation)
-        guard let before = before[newcomer.name] else { return .added(status) }
+        guard let before = before[newcomer.name] else {
+            return isOfRegistered(newcomer) ? .started(status) : .added(status)
+        }
         if before.isRestart(to: newcomer) { return .restarted(status) }
         return .replaced(status, GenerationStatus(before.generation, .draining))
+    }
+
+    private func isOfRegistered(_ newcomer: Served) -> Bool {
+        wasRegistered.contains(ObjectIdentifier(newcomer.module.registration))
     }
 
     private func reason(of leaving: Served) -> String {
@@ -102,10 +135,18 @@ struct Publication {
         return waiting?.error?.message ?? "it was removed: \(leaving.path) is gone."
     }
 
+    private func announceRegistered() {
+        let calls = context.calls
+        for module in registered.compactMap(\.module) {
+            context.announcements.announce("module.added") { calls.postAdded(module) }
+        }
+    }
+
     /// Posts the host's events.
     private func announce(_ started: [Served]) {
         let calls = context.calls
-        for newcomer in started where before[newcomer.name]?.isRestart(to: newcomer) != true {
+        for newcomer in started
+        where before[newcomer.name]?.isRestart(to: newcomer) != true && !isOfRegistered(newcomer) {
             let (generation, predecessor) = (newcomer.generation, before[newcomer.name]?.generation)
             context.announcements.announce(predecessor == nil ? "module.added" : "module.replaced") {
                 calls.postAdded(generation, insteadOf: predecessor)

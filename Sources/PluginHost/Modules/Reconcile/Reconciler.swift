@@ -32,8 +32,52 @@ struct Reconciler {
     private var revived: Set<PathKey> = []
     /// The reason why the module that the program registers does not serve.
     private var refusal: PluginError?
+    /// The name of the registered module that is to start.
+    private let wanted: String?
+    /// The generations whose `willStop` was called.
+    private var told: Set<Int> = []
 
-    init(_ context: ChangeContext, _ change: ProgramChange? = nil) { (self.context, self.change) = (context, change) }
+    init(_ context: ChangeContext, _ change: ProgramChange? = nil) {
+        (self.context, self.change) = (context, change)
+        wanted = nil
+    }
+
+    /// Creates a reconciliation that starts a registered module.
+    init(_ context: ChangeContext, starting name: String) { (self.context, wanted) = (context, name) }
+
+    /// Starts a registered module, and those that it requires, while another change waits for code of a module. Nothing
+    /// else changes.
+    static func startNested(_ name: String, _ context: ChangeContext) {
+        var reconciler = Reconciler(context, starting: name)
+        reconciler.startNested(name)
+    }
+
+    private mutating func startNested(_ name: String) {
+        let (batch, before) = (context.starts.batch, context.proposed)
+        while let plan = context.plan().starting(name, besides: context, busy: batch) {
+            abandonFailed(plan)
+            context.proposed = before
+            context.starts.batch = batch.union(plan.fresh)
+            guard start(plan) else { continue }
+            // The modules that the outer change starts see what was started.
+            Publication(context, plan, newcomers).make(within: before?.with(newcomers.values.map(\.generation)))
+            context.nestedStarts += 1
+            newcomers = [:]
+            break
+        }
+        context.starts.batch = batch
+        abandoned += newcomers.values.map(\.generation)
+        Drain(context: context).retire(abandoned)
+    }
+
+    /// Abandons the newcomers that are not in a plan.
+    private mutating func abandonFailed(_ plan: Plan) {
+        let planned = plan.fresh
+        for (key, newcomer) in newcomers where !planned.contains(key) {
+            newcomers[key] = nil
+            abandoned.append(newcomer.generation)
+        }
+    }
 
     private var configuration: HostConfiguration { context.configuration }
 
@@ -50,11 +94,17 @@ struct Reconciler {
         takeReturned()
         while true {
             context.publish()
-            let plan = context.plan(change)
+            let nestedStarts = context.nestedStarts
+            context.proposed = nil
+            var plan = context.plan(change)
+            let needed = context.namesOfNeeded.union([wanted].compactMap(\.self))
+            plan.rest { $0.module.isOpen || needed.contains($0.manifest.name) }
             abandonUnwanted(plan)
             dropAllBut(plan)
             tellStarts(plan)
             guard start(plan) else { continue }
+            tellStop(plan)
+            guard context.nestedStarts == nestedStarts else { continue }
             Publication(context, plan, newcomers).make()
             Drain(context: context).retire(abandoned)
             return refusal ?? plan.refusal
@@ -90,11 +140,18 @@ struct Reconciler {
         }
     }
 
+    /// Runs `willStop` of the modules that are removed without replacement, once for each.
+    private mutating func tellStop(_ plan: Plan) {
+        let gone = plan.gone.map(\.generation).filter { !told.contains($0.number) }
+        told.formUnion(gone.map(\.number))
+        context.hooks.announceStop(to: gone, waitingAtMost: configuration.hookTimeout)
+    }
+
     /// Lets other threads know which modules are being started.
     private func tellStarts(_ plan: Plan) {
-        let fresh = plan.serving.filter { $0.served == nil }.map { ObjectIdentifier($0.module) }
-        guard context.starts.batch != Set(fresh) else { return }
-        context.starts.batch = Set(fresh)
+        let fresh = plan.fresh
+        guard context.starts.batch != fresh else { return }
+        context.starts.batch = fresh
         context.publish()
     }
 
@@ -148,6 +205,12 @@ struct Reconciler {
     /// all, each in the order of the plan. Returns false if the plan must be made again because something failed or a
     /// file was reloaded.
     private mutating func start(_ plan: Plan) -> Bool {
+        let nestedStarts = context.nestedStarts
+        let known = plan.serving.filter { $0.served == nil && !$0.module.isOpen }
+        guard known.isEmpty else {
+            FileScan(context: context).openKnown(known.map(\.path))
+            return false
+        }
         for candidate in plan.serving where candidate.served == nil {
             let key = ObjectIdentifier(candidate.module)
             guard newcomers[key] == nil else { continue }
@@ -156,8 +219,9 @@ struct Reconciler {
         }
         let fresh = plan.serving.map { ObjectIdentifier($0.module) }.filter { newcomers[$0]?.isInitialized == false }
         guard !fresh.isEmpty else { return true }
-        let generations = plan.generations(with: newcomers)
-        context.registry.propose(context.registry.table.changed { $0.generations = generations })
+        guard context.nestedStarts == nestedStarts else { return false }
+        context.proposed = Proposed(plan, newcomers, besides: context)
+        context.propose()
         // Before the first calls are blocked, since this code may make calls to modules that hand over their states.
         for key in fresh {
             predecessor(of: key, plan)?.waitForCodeAfterStart(within: configuration.hookTimeout)
@@ -181,7 +245,7 @@ struct Reconciler {
         module.spend()
         generation.isStarting.store(true, ordering: .relaxed)
         let hooks = context.hooks
-        let late = Late()
+        let late = LateOutcome()
         let patience = hooks.patience
         let outcome = hooks.attempt(isAwaited: module.isRegistered) {
             Result { () throws(PluginError) in try hooks.activate(generation) }
@@ -256,7 +320,7 @@ struct Reconciler {
         for (index, key) in fresh.enumerated() where newcomers[key]!.generation.hooks["init"] != nil {
             let newcomer = newcomers[key]!
             let (generation, timeout) = (newcomer.generation, configuration.hookTimeout)
-            let late = Late()
+            let late = LateOutcome()
             let patience = hooks.patience
             let outcome = hooks.attempt(isAwaited: isAwaited(newcomer)) {
                 Result { () throws(PluginError) in try hooks.begin(.`init`, of: generation, timeout: timeout) }
@@ -297,31 +361,6 @@ struct Reconciler {
         for failure in failures { fail(failure.candidate, failure.error) }
         return isComplete && failures.isEmpty
     }
-
-    /// The result of a hook that has not returned in time, and what to do with it, which come in either order.
-    private final class Late: Sendable {
-        private typealias State = (
-            outcome: Result<Void, PluginError>?, next: (@Sendable (Result<Void, PluginError>) -> Void)?
-        )
-
-        private let state = Mutex<State>((nil, nil))
-
-        func take(_ outcome: Result<Void, PluginError>) {
-            let next = state.withLock { state in
-                state.outcome = outcome
-                return state.next
-            }
-            next?(outcome)
-        }
-
-        func go(_ next: @escaping @Sendable (Result<Void, PluginError>) -> Void) {
-            let outcome = state.withLock { state in
-                state.next = next
-                return state.outcome
-            }
-            if let outcome { next(outcome) }
-        }
-    }
 }
 
 extension StartedHook {
@@ -335,6 +374,17 @@ extension StartedHook {
 }
 
 extension Plan {
+    /// The modules that start.
+    fileprivate var fresh: Set<ObjectIdentifier> {
+        Set(serving.filter { $0.served == nil }.map { ObjectIdentifier($0.module) })
+    }
+
+    /// The modules that are removed without replacement, in reverse order.
+    var gone: [Served] {
+        let names = Set(serving.map(\.manifest.name))
+        return leaving.filter { !names.contains($0.name) }.reversed()
+    }
+
     /// Returns whether the module in a file waits only for a hook that has not returned yet.
     func isStarting(_ path: String) -> Bool { if case .starts = verdicts[path] { true } else { false } }
 

@@ -109,7 +109,7 @@ struct DeclarationScan {
                     services.files[path] = nil
                 }
             }
-            routes.rebuild(table.generations)
+            routes.rebuild(table.routeOwners)
             return table.changed { ($0.routes, $0.declaredServices) = (routes, services) }
         }
     }

@@ -163,7 +163,7 @@ extension FileRecord {
         case .module(let loaded):
             switch loaded.verdict {
             case .undecided: .loaded
-            case .serves: .active
+            case .serves: loaded.module.isOpen ? .active : .registered
             case .superseded: .superseded
             case .waits: .waiting
             case .starts: .starting

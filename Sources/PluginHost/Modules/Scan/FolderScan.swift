@@ -56,6 +56,14 @@ struct FolderScan {
             {
                 return nil
             }
+            if let known = context.knownRecord(entry.path, in: folder, identity) {
+                if case .failed(let error, nil) = known.content {
+                    context.folders.fail(known, error)
+                } else {
+                    context.folders.put(known)
+                }
+                return nil
+            }
             return FileRecord(path: entry.path, folder: folder, identity: identity)
         }
     }

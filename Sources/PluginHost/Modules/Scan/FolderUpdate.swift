@@ -27,6 +27,7 @@ struct FolderUpdate {
         lookAgain()
         retryLater()
         context.publish()
+        context.recordKnownLater()
     }
 
     // MARK: Failures

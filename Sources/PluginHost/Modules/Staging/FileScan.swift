@@ -39,6 +39,12 @@ struct FileScan {
         for file in open([record], evenIfSame: true) { finish(file) }
     }
 
+    /// Opens the files of known modules, since the modules start now.
+    func openKnown(_ paths: [String]) {
+        let records = paths.compactMap { context.folders.records[$0] }
+        for file in open(records, evenIfSame: true) { finish(file) }
+    }
+
     /// Stages and opens files. Returns those for which there is more to do. If they are scanned first, all are staged
     /// before the first one is opened.
     func open(_ records: [FileRecord], evenIfSame: Bool = false) -> [OpenedFile] {
@@ -76,7 +82,7 @@ struct FileScan {
                     // The file was deleted after the folder was read.
                     context.folders.records[record.path] = nil
                 } else {
-                    context.folders.fail(record, error)
+                    context.folders.fail(record, error, knownModule(of: record))
                 }
                 return nil
             }
@@ -102,6 +108,13 @@ struct FileScan {
             disk.staging.discard(staged)
             known.identity = staged.identity
             context.folders.put(known)
+            return nil
+        }
+        let isSuspected = disk.journal.quarantined(path: path, digest: staged.digest) != nil
+        if !evenIfSame, !isSuspected, let module = context.knownModule(in: staged) {
+            disk.staging.discard(staged)
+            record.identity = staged.identity
+            context.folders.put(record.with(.module(.init(module: module))))
             return nil
         }
         if let entry = disk.journal.quarantined(path: path, digest: staged.digest) {
@@ -156,11 +169,22 @@ struct FileScan {
             defer { context.starts.opened = nil }
             do throws(PluginError) {
                 let module = try disk.loader.load(file.staged, file.code)
+                if let known = context.folders.records[file.record.path]?.module, !known.isOpen,
+                    known.staged.digest == file.staged.digest, known.name == module.name
+                {
+                    module.takeOver(known)
+                }
                 context.folders.put(file.record.with(.module(.init(module: module))))
             } catch {
-                context.folders.fail(file.record, error)
+                context.folders.fail(file.record, error, knownModule(of: file.record))
             }
         }
+    }
+
+    /// Returns the module that was known of a file, so that callers of its actions receive the error.
+    private func knownModule(of record: FileRecord) -> LoadedModule? {
+        guard let known = context.folders.records[record.path]?.module, !known.isOpen else { return nil }
+        return known
     }
 
     /// Returns the record of a file if its known content is the same as what was staged now: the file was touched,

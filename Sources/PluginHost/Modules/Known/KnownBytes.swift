@@ -1,0 +1,12 @@
+import CPluginHost
+import Glibc
+
+/// Memory from `malloc` with the content of a file, freed with this object.
+final class KnownBytes: @unchecked Sendable {
+    // Sound: nobody writes to the memory.
+    let all: UnsafeRawBufferPointer
+
+    init(_ start: UnsafeMutableRawPointer, count: Int) { all = UnsafeRawBufferPointer(start: start, count: count) }
+
+    deinit { free(UnsafeMutableRawPointer(mutating: all.baseAddress)) }
+}

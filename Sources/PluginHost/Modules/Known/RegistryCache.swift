@@ -1,0 +1,154 @@
+import CPluginHost
+import Foundation
+import Glibc
+import PluginABI
+import PluginFile
+import Synchronization
+
+/// What hosts have learnt about the files in plugins folders, kept in a file that later hosts read, so that they need
+/// not open those that have not changed.
+///
+/// The file is only a shortcut: if it is missing, damaged, foreign or could have been written by another user, or does
+/// not belong to the same key, nothing is known. Several hosts may use it at once: each writes what it knows, and the
+/// last one wins.
+///
+/// May be used on any thread.
+final class RegistryCache: Sendable {
+    /// How many files of hosts with different keys are kept.
+    static let filesMax = 64
+
+    /// The path of the file.
+    let path: String
+    private let folder: String
+    private let key: RegistryKey
+    private let state: Mutex<State>
+
+    private struct State {
+        var content: RegistryContent?
+        /// What has changed since the content was read: what is known, or `nil` if nothing is any more.
+        var changes: [PathKey: KnownFile?] = [:]
+        /// Whether ``changes`` contains something that was not written.
+        var isDirty = false
+        var problems: [PluginError] = []
+    }
+
+    /// Reads the file.
+    ///
+    /// - Parameter folder: The folder of the file, which must belong to this user alone. ``write()`` creates it if it is
+    ///   missing.
+    init(folder: String, key: RegistryKey) {
+        (self.folder, self.key) = (folder, key)
+        let name = key.fileName
+        path = "\(folder)/\(name)"
+        var state = State()
+        let result = plugin_host_read_private(folder, name, RegistryLayout.bytesMax)
+        if let start = result.bytes {
+            do throws(RegistryContent.Fault) {
+                state.content = try RegistryContent(KnownBytes(start, count: result.count), key: key)
+            } catch {
+                state.problems = [Self.ignored("\(path) \(error.text).")]
+            }
+        } else if result.code != ENOENT {
+            state.problems = [Self.ignored(Self.reason(result, folder, path))]
+        }
+        self.state = Mutex(state)
+    }
+
+    /// Why the file was ignored or cannot be written: each problem once.
+    var problems: [PluginError] { state.withLock { $0.problems } }
+
+    /// All that is known, in the order of the bytes of the paths.
+    var files: [KnownFile] { state.withLock { Self.files($0) } }
+
+    /// Returns what is known about a file; `nil` if nothing is, or it has changed since.
+    func file(at path: String, identity: FileIdentity) -> KnownFile? {
+        state.withLock { state in
+            guard let change = state.changes[path] else { return state.content?.file(at: path, identity: identity) }
+            return change?.identity == identity ? change : nil
+        }
+    }
+
+    /// Records what was learnt about a file, in place of what was known about the file at its path.
+    ///
+    /// - Parameter isFleeting: Whether the file had changed so shortly before it was read that it may have changed again
+    ///   without getting another identity. Then nothing is known about it afterwards.
+    func record(_ file: KnownFile, isFleeting: Bool = false) {
+        guard !isFleeting, !file.identity.isRecent else { return forget(file.path) }
+        state.withLock { state in
+            let known = state.changes[file.path] ?? state.content?.file(at: file.path, identity: file.identity)
+            guard known != file else { return }
+            state.changes[file.path] = .some(file)
+            state.isDirty = true
+        }
+    }
+
+    /// Forgets what is known about the file at a path: it was removed, or is no longer to be believed.
+    func forget(_ path: String) {
+        state.withLock { state in
+            guard state.changes[path] != .some(nil) else { return }
+            state.changes[path] = .some(nil)
+            state.isDirty = true
+        }
+    }
+
+    /// Forgets all files except those at these paths.
+    func forgetAll(besides paths: Set<PathKey>) {
+        for file in files where !paths.contains(file.path) { forget(file.path) }
+    }
+
+    /// Writes the file if what is known has changed. If that fails, it is a problem, and the file stays as it is.
+    func write() {
+        let files: [KnownFile]? = state.withLock { state in
+            guard state.isDirty else { return nil }
+            state.isDirty = false
+            return Self.files(state)
+        }
+        guard let files else { return }
+        do throws(PluginError) { try write(files) } catch {
+            state.withLock { state in if !state.problems.contains(error) { state.problems.append(error) } }
+        }
+    }
+
+    private static func files(_ state: State) -> [KnownFile] {
+        let old = (0..<(state.content?.count ?? 0)).compactMap { state.content?[$0] }
+        let kept = old.filter { state.changes[$0.path] == nil }
+        return (kept + state.changes.values.compactMap(\.self)).sorted { PathKey($0.path) < PathKey($1.path) }
+    }
+
+    private func write(_ files: [KnownFile]) throws(PluginError) {
+        guard let bytes = RegistryContent.encoded(files, key: key) else {
+            throw Self.unwritten("\(path) would be longer than \(RegistryLayout.bytesMax >> 20) MiB.")
+        }
+        do throws(POSIXError) { try VersionStore.makeFolder(folder) } catch {
+            throw Self.unwritten("The folder \(folder) cannot be used: \(describe(errno: error.code.rawValue)).")
+        }
+        let result = bytes.withUnsafeBytes { bytes in
+            plugin_host_replace_private(folder, key.fileName, bytes.baseAddress, bytes.count)
+        }
+        guard result.fault == nil, result.code == 0 else {
+            throw Self.unwritten(Self.reason(result, folder, path))
+        }
+        plugin_host_prune_private(folder, RegistryKey.filePrefix, Self.filesMax)
+    }
+
+    // MARK: Errors
+
+    private static func reason(_ result: plugin_host_private_result, _ folder: String, _ path: String) -> String {
+        guard let fault = result.fault else { return "\(path) cannot be used: \(describe(errno: result.code))." }
+        return "\(result.concerns_folder == 1 ? folder : path) \(String(cString: fault))."
+    }
+
+    private static func ignored(_ reason: String) -> PluginError {
+        PluginError(
+            .unreadable,
+            "What earlier hosts have learnt about the files in the plugins folders is ignored: \(reason) All files are "
+                + "read again. Remove it if the host does not replace it.")
+    }
+
+    private static func unwritten(_ reason: String) -> PluginError {
+        PluginError(
+            .unreadable,
+            "The next start will not be faster, because what is known about the files in the plugins folders cannot be "
+                + "kept: \(reason) Make the folder writable, or name another one (XDG_CACHE_HOME).")
+    }
+}

@@ -1,0 +1,47 @@
+import PluginABI
+import PluginFile
+import Synchronization
+
+/// What the table that is proposed to starting modules contains.
+struct Proposed {
+    /// In the order of their start.
+    private var generations: [Generation]
+    private var known: KnownModules
+
+    init(
+        _ plan: Plan, _ newcomers: [ObjectIdentifier: Reconciler.Newcomer], besides context: ChangeContext
+    ) {
+        generations = plan.generations(with: newcomers)
+        known = KnownModules(plan.resting.map(\.module))
+        guard let outer = context.proposed else { return }
+        let numbers = Set(generations.map(\.number))
+        generations = (outer.generations.filter { !numbers.contains($0.number) } + generations).inOrder
+        known = outer.known.without(Set(generations.map(\.name)))
+    }
+
+    /// Returns the content with other modules that were started.
+    func with(_ started: [Generation]) -> Proposed {
+        guard !started.isEmpty else { return self }
+        var next = self
+        next.generations = (generations + started).inOrder
+        next.known = known.without(Set(started.map(\.name)))
+        return next
+    }
+
+    func enter(_ contents: inout Table.Contents) { (contents.generations, contents.known) = (generations, known) }
+}
+
+extension ChangeContext {
+    /// Shows to starting modules what is proposed.
+    func propose() {
+        let table = proposed.map { proposed in registry.table.changed { proposed.enter(&$0) } }
+        registry.propose(table)
+    }
+
+    /// The names of the modules that start although they are only known: those that replace one that serves, and those
+    /// whose interceptors are in effect.
+    var namesOfNeeded: Set<String> {
+        let rules = registry.table.interception?.entries.compactMap(\.rule?.module) ?? []
+        return Set(serving.modules.keys).union(rules)
+    }
+}
