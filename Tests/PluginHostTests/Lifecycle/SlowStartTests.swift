@@ -165,6 +165,34 @@ import Testing
         #expect(!test.messages.contains { $0.contains("is still starting") })
     }
 
+    @Test func `A slow init finds the actions of its own module, and others do not`() throws {
+        var module = slow()
+        module.code = """
+            static void note_outcome(void *data, const plugin_value *value, const plugin_error *error) {
+                (void)data, (void)value;
+                if (error) { \(note("refused")) }
+                \(note("asked"))
+            }
+            static void call(const char *target) {
+                plugin_request request = ask(target, "answer");
+                host->perform(host, 0, &request, note_outcome, 0);
+            }
+            """
+        module.hooks = ["init": waiting() + "call(\"Slow\"); call(\"User\"); call(\"Other\");" + waiting(for: "end")]
+        try module.build(into: test.plugins, as: "a.so")
+        try requiring("Slow").build(into: test.plugins, as: "b.so")
+        try test.start()
+        // Tables that are published meanwhile keep what is late.
+        try CModule(name: "Other").build(into: test.plugins, as: "c.so")
+        #expect(eventually { test.answer("Other") == "yes" })
+        try openGate()
+        #expect(eventually { test.notes.hasSuffix("asked asked asked ") })
+        #expect(!test.notes.contains("refused"))
+        #expect(test.failure("Slow")?.code == .moduleUnavailable)
+        try test.folder.file("end")
+        #expect(eventually { test.answer("Slow") == "1.0.0" && test.answer("User") == "yes" })
+    }
+
     @Test func `A module is initialised only after the slow init of what it requires`() throws {
         try slow("init").build(into: test.plugins, as: "a.so")
         var user = requiring("Slow")

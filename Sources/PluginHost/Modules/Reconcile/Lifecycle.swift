@@ -62,7 +62,6 @@ final class Lifecycle: Sendable {
                     context?.publish()
                 }
                 phase = .started(disk)
-                context.announcements.begin()
                 return disk
             case .started: return nil
             case .stopped:

@@ -13,6 +13,8 @@ struct ModuleStarts: Sendable {
     var slow: [ObjectIdentifier: SlowStart] = [:]
     /// The modules that are set up, but require one of ``slow``.
     var parked: [ObjectIdentifier: Reconciler.Newcomer] = [:]
+    /// The modules with which the current change goes on, and that were in ``slow`` or ``parked`` before.
+    var resumed: [Generation] = []
 
     struct OpenedFile: Sendable {
         let path: String
@@ -93,11 +95,19 @@ extension ChangeContext {
     /// - Returns: What to do with the hook's result, on any thread.
     func leave(_ start: SlowStart, after time: Duration) -> @Sendable (Result<Void, PluginError>) -> Void {
         starts.slow[ObjectIdentifier(start.newcomer.candidate.module)] = start
+        start.newcomer.generation.isLate.store(true, ordering: .relaxed)
+        showLateModules()
         start.newcomer.generation.log(
             .warning,
             "is still starting: its \(start.hook) has not returned within \(time). The others start "
                 + "without it; it joins them when that returns.")
         return { [weak self] outcome in self?.later { $0.take(outcome, of: start) } }
+    }
+
+    /// Lets the modules whose starts go on after the change that began them find each other, and themselves.
+    func showLateModules() {
+        let late = (starts.going.map(\.generation) + starts.resumed).filter { $0.isSetUp.load(ordering: .acquiring) }
+        registry.setLate(late.inOrder) { $0.inOrder }
     }
 
     /// Starts a module like a newcomer, now that its hook has returned.
@@ -117,5 +127,6 @@ extension ChangeContext {
         let parked = starts.parked.values.map(\.generation).inOrder
         for generation in parked.reversed() { Drain(context: self).tearDownAtEnd(generation) }
         starts = ModuleStarts()
+        showLateModules()
     }
 }

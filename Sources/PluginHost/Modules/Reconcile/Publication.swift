@@ -55,6 +55,8 @@ struct Publication {
         context.upcoming.withLock { $0 = [] }
         for newcomer in newcomers.values { newcomer.generation.isStarting.store(false, ordering: .relaxed) }
         context.registry.propose(nil)
+        context.starts.resumed = []
+        context.showLateModules()
         for newcomer in newcomers.values { newcomer.handOver?.finish() }
 
         for restart in restarts { ThreadPool.shared.run(restart) }

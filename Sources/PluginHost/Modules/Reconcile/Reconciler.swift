@@ -73,6 +73,7 @@ struct Reconciler {
             newcomers[key] = start.newcomer
             if case .failure(let error) = outcome { fail(start.newcomer.candidate, error) }
         }
+        context.starts.resumed = newcomers.values.map(\.generation)
     }
 
     /// Abandons the modules whose hooks have not returned and which would not serve if they had: their files have
@@ -131,6 +132,7 @@ struct Reconciler {
             if newcomer.handOver == nil, plan.isStarting(newcomer.candidate.path),
                 context.folders.records[newcomer.candidate.path]?.module === newcomer.candidate.module
             {
+                newcomer.generation.isLate.store(true, ordering: .relaxed)
                 context.starts.parked[key] = newcomer
                 continue
             }
