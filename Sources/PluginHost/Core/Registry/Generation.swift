@@ -212,6 +212,19 @@ extension Generation {
     /// The number of calls that are running in it.
     var callsInFlight: Int { runningCalls().count { $0.belongs(to: self) } }
 
+    /// Adds code to that which is called since the module serves.
+    ///
+    /// - Returns: The code before it, and a group to leave when the new code has ended.
+    func addCodeAfterStart() -> (previous: DispatchGroup?, end: DispatchGroup) {
+        let end = DispatchGroup()
+        end.enter()
+        let previous = codeAfterStart.withLock { code in
+            defer { code = end }
+            return code
+        }
+        return (previous, end)
+    }
+
     /// Blocks this thread until `didStart` and the delivery of missed events have ended. Returns false if they have not
     /// ended in time.
     @discardableResult

@@ -43,7 +43,7 @@ struct Publication {
 
     func make() {
         let hooks = context.hooks
-        hooks.announceStop(to: gone.map(\.generation), waitingAtMost: context.configuration.hookTimeout)
+        hooks.announceStop(to: gone.map(\.generation))
         for leaving in gone where !leaving.module.isRegistered {
             context.serving.noteDeparture(of: leaving, reason(of: leaving))
         }
@@ -69,7 +69,7 @@ struct Publication {
         hooks.announceStart(to: started.map(\.generation))
         hooks.announceMissedEvents(to: started.map(\.generation))
         announce(started)
-        hooks.announceStop(to: replaced.map(\.generation), waitingAtMost: context.configuration.hookTimeout)
+        hooks.announceStop(to: replaced.map(\.generation))
         VersionRetention(context: context).keep(leaving: plan.leaving)
         Drain(context: context).retire((gone + replaced).map(\.generation))
     }
