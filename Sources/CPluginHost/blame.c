@@ -54,6 +54,7 @@ struct image {
     const char *path; /* instead of the bounds, which are not known before the image is opened */
     const char *label;
     uint64_t file;
+    int is_library; /* of a module, which other modules may share */
     struct image *next;
 };
 
@@ -113,22 +114,50 @@ void plugin_host_add_image(const void *address, const char *label, uint64_t file
     add(image);
 }
 
-void plugin_host_expect_image(const char *path, const char *label, uint64_t file) {
+static void expect(const char *path, const char *label, uint64_t file, int is_library) {
     struct image *image = calloc(1, sizeof *image);
     if (!image) return;
     image->path = path;
     image->label = label;
     image->file = file;
+    image->is_library = is_library;
     add(image);
 }
 
-/* Finds an image whose description has not been read yet, such as one whose constructors are running. */
+void plugin_host_expect_image(const char *path, const char *label, uint64_t file) { expect(path, label, file, 0); }
+void plugin_host_expect_library(const char *path, const char *label, uint64_t file) { expect(path, label, file, 1); }
+
+/* Removes `.` and `..` from an absolute path, as in those of libraries found through `$ORIGIN/../lib`. Returns whether
+ * there was room. */
+static int normalize(const char *path, char *into, size_t room) {
+    size_t length = 0;
+    while (*path) {
+        while (*path == '/') path++;
+        size_t count = strcspn(path, "/");
+        if (count == 2 && path[0] == '.' && path[1] == '.') {
+            while (length > 0 && into[--length] != '/') {}
+        } else if (count > 0 && !(count == 1 && path[0] == '.')) {
+            if (length + count + 2 > room) return 0;
+            into[length++] = '/';
+            memcpy(into + length, path, count);
+            length += count;
+        }
+        path += count;
+    }
+    into[length] = 0;
+    return 1;
+}
+
+/* Finds an image whose description has not been read yet, such as one whose constructors are running, or a library of a
+ * module. */
 static const struct image *expected_image_at(uintptr_t address) {
 #if __GLIBC_PREREQ(2, 35)
     struct dl_find_object object; /* the call is async-signal-safe */
     if (_dl_find_object((void *)address, &object) != 0) return NULL;
+    char path[4096];
+    if (!normalize(object.dlfo_link_map->l_name, path, sizeof path)) return NULL;
     const struct image *image = __atomic_load_n(&images, __ATOMIC_ACQUIRE);
-    while (image && !(image->path && strcmp(image->path, object.dlfo_link_map->l_name) == 0)) image = image->next;
+    while (image && !(image->path && strcmp(image->path, path) == 0)) image = image->next;
     return image;
 #else
     (void)address;
@@ -142,10 +171,14 @@ static const struct image *image_at(uintptr_t address) {
     return image ? image : expected_image_at(address);
 }
 
-uint64_t plugin_host_file_at(uintptr_t address) {
-    const struct image *image = image_at(address);
-    return image ? image->file : PLUGIN_HOST_NOBODY;
+/* The file whose code an image is. That of a library is the file of the thread, since modules share libraries. */
+static uint64_t file_of_image(const struct image *image) {
+    if (!image) return PLUGIN_HOST_NOBODY;
+    uint64_t file = image->is_library ? plugin_host_file_of_thread() : PLUGIN_HOST_NOBODY;
+    return file > PLUGIN_HOST_THE_PROGRAM ? file : image->file;
 }
+
+uint64_t plugin_host_file_at(uintptr_t address) { return file_of_image(image_at(address)); }
 
 const char *plugin_host_label_of(uint64_t file) {
     const struct image *image = __atomic_load_n(&images, __ATOMIC_ACQUIRE);
@@ -299,7 +332,7 @@ uint64_t plugin_host_file_of_thread(void) {
 
 uint64_t plugin_host_culprit(const ucontext_t *context) {
     const struct image *image = image_at(interrupted_at(context));
-    if (image) return image->file;
+    if (image) return file_of_image(image);
     uint64_t file = plugin_host_file_of_thread();
     if (file != PLUGIN_HOST_NOBODY) return file;
     image = image_on_stack(context);

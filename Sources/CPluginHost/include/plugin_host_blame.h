@@ -32,6 +32,9 @@ void plugin_host_add_image(const void *address, const char *label, uint64_t file
 /* Adds the image that is about to be opened with this path to those that the report recognises, until
  * plugin_host_add_image is called for it. Requires glibc 2.35 or later. The strings are never freed. */
 void plugin_host_expect_image(const char *path, const char *label, uint64_t file);
+/* Adds a library that the dynamic linker is about to open together with the module of a file. The path is absolute, has
+ * no `.` or `..`, and is never freed. Requires glibc 2.35 or later. */
+void plugin_host_expect_library(const char *path, const char *label, uint64_t file);
 
 /* Adds a journal: a file to which a line is written when a signal or an exit ends the process, {"fatal":NUMBER} or
  * {"exit":NUMBER}. An exit that is not caused by a module writes no line; a signal whose cause is unknown writes
@@ -45,7 +48,7 @@ void plugin_host_begin_start(uint64_t file);
 void plugin_host_end_start(uint64_t file);
 
 /* From now on, an exit by code of a module is reported on standard error, with the calls of the thread that ends the
- * process. _exit() and _Exit() count as the module's only if its code calls them directly. The exit code stays that of
+ * process. _exit() and _Exit() count as the module's only if its code, or that of its own libraries, calls them directly. The exit code stays that of
  * the module. If code other than an action ends the process while its module is being started, it is 70. */
 void plugin_host_report_exits(void);
 

@@ -64,7 +64,7 @@ typedef struct plugin_host_thread {
     uint64_t replying;   /* the token of the call whose outcome this thread is reporting to the caller, or 0 */
     plugin_host_record *records; /* a chunk */
     struct plugin_host_thread *next; /* of all threads */
-    uint32_t sees_proposal; /* 1 while this thread resolves a call of a module that is about to serve */
+    uint32_t table;         /* which table this thread reads: 0 the published one; see Registry for the others */
     uint32_t spare_record;  /* one more than the index of a free record of the pool that this thread keeps, or 0 */
     plugin_host_tally **tallies; /* atomic chunks by number, created when they are needed */
     plugin_host_tally uncounted; /* for numbers for which there is no room */

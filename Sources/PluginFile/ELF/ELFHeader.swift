@@ -19,25 +19,21 @@ struct ELFHeader {
     ) throws(PluginError) {
         try Self.checkMagic(file)
         let kind = try file.read(UInt8.self, at: 4)
-        try file.check(
-            kind == 2,
-            invalid: kind == 1
-                ? "is a 32-bit file. Build the module for this 64-bit machine."
-                : "is damaged: its header has class \(kind), but 64-bit files have 2.")
+        try file.check(kind != 1, invalid: "is a 32-bit file. Build the module for this 64-bit machine.")
+        try file.check(kind == 2, else: "its header has class \(kind), but 64-bit files have 2")
         let order = try file.read(UInt8.self, at: 5)
         try file.check(
-            order == 1,
-            invalid: order == 2
-                ? "is a big-endian file, but this machine is little-endian. Build the module for this machine."
-                : "is damaged: its header has byte order \(order), but little-endian files have 1.")
+            order != 2,
+            invalid: "is a big-endian file, but this machine is little-endian. Build the module for this machine.")
+        try file.check(order == 1, else: "its header has byte order \(order), but little-endian files have 1")
         let versions = (try file.read(UInt8.self, at: 6), try file.word(at: 20))
         try file.check(
             versions == (1, 1),
-            invalid: "has ELF version \(versions.0) and \(versions.1) in its header, expected 1 and 1.")
+            else: "its header has the ELF versions \(versions.0) and \(versions.1), expected 1 and 1")
         let system = try file.read(UInt8.self, at: 7)
         try file.check(
             system == 0 || system == 3,
-            invalid: "is for another operating system (OS ABI \(system), expected 0 or 3).")
+            invalid: "is for another operating system (OS ABI \(system), expected 0 or 3). Build the module for Linux.")
         if !isLoaded { try Self.checkType(file) }
         machine = try file.read(UInt16.self, at: 18)
         let machine = machine

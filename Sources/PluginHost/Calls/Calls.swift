@@ -106,10 +106,10 @@ struct Calls: Sendable {
         return dispatchSlow(asked, parent: parent, from: caller, mode: mode, to: receiver)
     }
 
-    /// Returns whether a caller sees the published table rather than the proposed one.
+    /// Returns whether a caller sees the published table rather than a proposed one.
     @inline(__always)
     func seesPublished(_ caller: Generation, _ thread: ThreadContext) -> Bool {
-        !thread.seesProposal && !caller.isStarting.load(ordering: .relaxed)
+        thread.seesPublished && !caller.isStarting.load(ordering: .relaxed)
     }
 
     /// Finds an action in the published table, and enters the call in its record. Returns `nil`, without doing
@@ -205,10 +205,10 @@ struct Calls: Sendable {
             receiver.receive(.recursionLimit)
             return 0
         }
-        let isStarting = caller.isStarting.load(ordering: .relaxed)
-        if isStarting != thread.seesProposal {
-            thread.seesProposal = isStarting
-            defer { thread.seesProposal = !isStarting }
+        let (seen, table) = (thread.table, caller.table)
+        if table != seen {
+            thread.table = table
+            defer { thread.table = seen }
             return dispatchSlow(asked, parent: parent, from: caller, mode: mode, to: receiver)
         }
         do throws(PluginError) {

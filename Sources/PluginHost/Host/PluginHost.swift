@@ -218,8 +218,8 @@ extension PluginHost {
         }
     }
 
-    /// The changes of modules from now on, as an asynchronous sequence. It ends when the host is shut down, and is empty
-    /// before ``start()``.
+    /// The changes of modules from now on, as an asynchronous sequence. It ends when the host is shut down or released.
+    /// A sequence that is made before ``start()`` gets the changes of the start as well, while that runs.
     ///
     ///     for await change in host.changes {
     ///         if case .replaced(let module, let before) = change { print(module.file, before.version) }

@@ -1,18 +1,48 @@
 internal import PluginABI
 internal import PluginHost
 
-/// A deadline of the host that an option of 'run', or a number of seconds in the configuration file, sets.
+/// A deadline of the host, or another time, that an option of 'run', or an entry of the configuration file, sets in
+/// seconds.
 struct Deadline: Sendable {
-    /// The name of the number in the configuration file, which is that of the property of the host's configuration.
+    /// What a value may be.
+    enum Form: Sendable {
+        /// A number of seconds, more than 0.
+        case positive
+        /// A number of seconds from 0 to 0.1.
+        case short
+        /// Up to 100 numbers of seconds.
+        case list
+
+        /// The description for errors about options and about the configuration file.
+        var expected: (option: String, entry: String) {
+            switch self {
+            case .positive: ("a positive number of seconds", "a positive number of seconds")
+            case .short: ("a number of seconds from 0 to 0.1", "a number of seconds from 0 to 0.1")
+            case .list:
+                ("a list of up to 100 numbers of seconds, as in '0,0.5,10'; or 'none'",
+                    "a list of up to 100 numbers of seconds")
+            }
+        }
+    }
+
+    /// The name of the entry in the configuration file, which is that of the property of the host's configuration.
     let name: String
     let option: OptionSpecification
-    private let set: @Sendable (inout PluginHost.Configuration, Duration) -> Void
+    let form: Form
+    private let set: @Sendable (inout PluginHost.Configuration, [Duration]) -> Void
 
     private init(
         _ name: String, _ option: String, _ help: String,
         _ set: @escaping @Sendable (inout PluginHost.Configuration, Duration) -> Void
     ) {
-        (self.name, self.set) = (name, set)
+        self.init(name, option, .positive, help) { set(&$0, $1[0]) }
+    }
+
+    private init(
+        _ name: String, _ option: String, _ form: Form, _ help: String,
+        _ set: @escaping @Sendable (inout PluginHost.Configuration, [Duration]) -> Void
+    ) {
+        (self.name, self.form, self.set) = (name, form, set)
         self.option = OptionSpecification(name: option, value: "seconds", help: help)
     }
 
@@ -60,35 +90,71 @@ struct Deadline: Sendable {
             "stableTime", "--stable-time",
             "How long an isolated module must run before its earlier crashes are forgotten. (default: 60)"
         ) { $0.isolation.stableTime = $1 },
+        Deadline(
+            "restartPauses", "--restart-pauses", .list,
+            "How long the host waits before it starts an isolated module again after each crash, separated by commas; "
+                + "after as many crashes, the next one is final. 'none' for no restart. (default: 0,0.1,1,10,60)"
+        ) { $0.isolation.restartPauses = $1 },
+        Deadline(
+            "quietTime", "--quiet-time", .short,
+            "How long the folders must stay unchanged until a change is handled, at most 0.1. (default: 0.005)"
+        ) { $0.quietTime = $1[0] },
     ]
 
     /// The deadline of asynchronous calls, whose option several commands have.
     static let asyncTimeout = Deadline("asyncTimeout", OptionSpecification.timeout.name, "") { $0.asyncTimeout = $1 }
 
+    /// All that a configuration file may have.
+    static var entries: [Deadline] { all + [asyncTimeout] }
+
     /// Takes the deadlines from the entries of a configuration file, and removes them there.
     ///
-    /// - Throws: `invalidConfiguration` if one is not positive.
+    /// - Throws: `invalidConfiguration` if one is not valid.
     static func take(
         from entries: inout [String: Value], of file: String
-    ) throws(PluginError) -> [(Deadline, Duration)] {
-        var deadlines: [(Deadline, Duration)] = []
-        for deadline in all + [asyncTimeout] {
+    ) throws(PluginError) -> [(Deadline, [Duration])] {
+        var deadlines: [(Deadline, [Duration])] = []
+        for deadline in self.entries {
             // The configuration of a module that has this name is a map.
             guard let value = entries[deadline.name], value.map == nil else { continue }
-            guard let duration = value.double.flatMap(Duration.init(timeout:)) else {
+            let numbers = deadline.form == .list ? value.list : [value]
+            guard let durations = numbers.flatMap({ deadline.durations($0.map(\.double)) }) else {
                 throw PluginError(
                     .invalidConfiguration,
-                    "In the configuration \(file), \(deadline.name) is \(value.json.shortened); it must be a positive "
-                        + "number of seconds.")
+                    "In the configuration \(file), \(deadline.name) is \(value.json.shortened); it must be "
+                        + "\(deadline.form.expected.entry).")
             }
             entries[deadline.name] = nil
-            deadlines.append((deadline, duration))
+            deadlines.append((deadline, durations))
         }
         return deadlines
     }
 
-    func apply(_ duration: Duration, to configuration: inout PluginHost.Configuration) {
-        set(&configuration, duration)
+    /// Returns the durations of numbers of seconds; `nil` if they are not valid.
+    func durations(_ seconds: [Double?]) -> [Duration]? {
+        var durations: [Duration] = []
+        for number in seconds {
+            guard let number else { return nil }
+            if number == 0, form != .positive {
+                durations.append(.zero)
+            } else if let duration = Duration(timeout: number), form != .short || number <= 0.1 {
+                durations.append(duration)
+            } else {
+                return nil
+            }
+        }
+        return form == .list ? (durations.count <= 100 ? durations : nil) : durations.count == 1 ? durations : nil
+    }
+
+    /// Returns the durations that the text of an option states; `nil` if it is not valid.
+    fileprivate func durations(_ text: String) -> [Duration]? {
+        guard form == .list else { return durations([Double(text)]) }
+        if text == "none" { return [] }
+        return durations(text.split(separator: ",", omittingEmptySubsequences: false).map { Double($0) })
+    }
+
+    func apply(_ durations: [Duration], to configuration: inout PluginHost.Configuration) {
+        set(&configuration, durations)
     }
 }
 
@@ -96,8 +162,13 @@ extension ParsedArguments {
     /// Sets the deadlines that are given as options.
     func setDeadlines(of configuration: inout PluginHost.Configuration) throws(PluginError) {
         for deadline in Deadline.all {
-            guard let duration = try duration(of: deadline.option) else { continue }
-            deadline.apply(duration, to: &configuration)
+            guard let text = value(of: deadline.option) else { continue }
+            guard let durations = deadline.durations(text) else {
+                throw .usage(
+                    "The value '\(text.shortened)' of '\(deadline.option.name)' is not "
+                        + "\(deadline.form.expected.option).")
+            }
+            deadline.apply(durations, to: &configuration)
         }
     }
 

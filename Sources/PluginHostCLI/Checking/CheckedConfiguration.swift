@@ -8,10 +8,15 @@ struct CheckedConfiguration: Codable, Sendable {
     /// The configurations of modules as JSON, by the names of the modules.
     private let modules: [String: String]
     /// The rules for isolated modules as JSON, in their order.
-    private var rules: [String]
+    private var rules: [String] = []
+    /// The timeouts in seconds, by name.
+    private var deadlines: [String: [Double]] = [:]
 
-    init(_ modules: [String: Value] = [:], _ rules: [IsolationRule] = []) {
-        (self.modules, self.rules) = (modules.mapValues(\.json), rules.map(\.json))
+    init() { modules = [:] }
+
+    init(_ contents: ConfigurationFile.Contents) {
+        (modules, rules) = (contents.modules.mapValues(\.json), contents.isolation.map(\.json))
+        for (deadline, durations) in contents.deadlines { deadlines[deadline.name] = durations.map { $0 / .seconds(1) } }
     }
 
     /// The names of modules in it.
@@ -52,6 +57,11 @@ struct CheckedConfiguration: Codable, Sendable {
     /// Changes the configuration of a host accordingly.
     func apply(to configuration: inout PluginHost.Configuration, isolates: Bool) throws(PluginError) {
         for (name, text) in modules { configuration.moduleConfiguration[name] = try Value(json: text) }
+        for deadline in Deadline.entries {
+            if let durations = deadlines[deadline.name].flatMap({ deadline.durations($0) }) {
+                deadline.apply(durations, to: &configuration)
+            }
+        }
         guard isolates else { return }
         configuration.isolation.rules = try rules.map { (text) throws(PluginError) in
             try IsolationRule(Value(json: text))

@@ -51,14 +51,14 @@ struct CheckedModule: Sendable {
         configuration.stagingFolder = folder + "/staging"
         configuration.stateFolder = folder + "/state"
         configuration.log = { log.add($0) }
+        // The deadline of the step is that of its calls, too, as in one process.
+        if check.isolates { configuration.isolation.callTimeout = .seconds(Int(check.seconds) + 60) }
         try check.configuration.apply(to: &configuration, isolates: check.isolates)
         // The check needs the module, however long its hooks take.
         configuration.hookPatience = configuration.hookTimeout
         if check.isolates {
             configuration.isolation.modules = .all
             configuration.isolation.restartPauses = []
-            // The deadline of the step is that of its calls, too, as in one process.
-            configuration.isolation.callTimeout = .seconds(Int(check.seconds) + 60)
         }
         for path in [folder + "/staging", folder + "/state"] { mkdir(path, 0o700) }
         let host = PluginHost(configuration)

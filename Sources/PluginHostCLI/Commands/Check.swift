@@ -18,8 +18,8 @@ enum Check: Command {
     static let config = OptionSpecification(
         name: "--config", value: "file",
         help:
-            "A configuration file as for 'run'. The check uses the configuration of each module and, with '--isolate', "
-            + "the rules in the list 'isolation'.")
+            "A configuration file as for 'run'. The check uses the configuration of each module, the timeouts except "
+            + "'hookPatience', and with '--isolate' the rules in the list 'isolation'.")
 
     static let against = OptionSpecification(
         name: "--against", value: "file",
@@ -73,7 +73,7 @@ enum Check: Command {
             file: arguments.positionals[0], others: arguments.values(of: with),
             trustsEveryone: arguments.has(.trust), seed: seed ?? .random(in: 0..<1_000_000_000),
             callsActions: !arguments.has(noCalls), isolates: arguments.has(isolate),
-            configuration: CheckedConfiguration(configuration?.modules ?? [:], configuration?.isolation ?? []),
+            configuration: configuration.map(CheckedConfiguration.init) ?? CheckedConfiguration(),
             deadline: try arguments.timeout ?? ModuleCheck.defaultDeadline,
             lastVersion: arguments.value(of: against), facade: arguments.value(of: facade))
     }

@@ -69,6 +69,8 @@ enum Run: Command {
         }
         // The socket answers while modules start, so that a start that takes long can be looked at.
         let server = try startServer(service, limits, invocation, log)
+        let noting = service.noteChanges()
+        defer { noting.cancel() }
         do throws(PluginError) { try service.start() } catch {
             server?.stop()
             throw error
@@ -99,7 +101,6 @@ enum Run: Command {
         defer { hangup?.cancel() }
         let follower = Task(executorPreference: BlockingExecutor.shared) {
             for await change in changes {
-                service.changes.add(change)
                 announcer.changed(change)
                 takeBackSignals(log)
             }

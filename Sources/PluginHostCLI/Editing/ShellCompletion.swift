@@ -32,7 +32,7 @@ enum ShellCompletion {
                 _\(program)() {
                     local line texts=() labels=() open=() openLabels=()
                     for line in "${(@f)$("${words[1]}" \(word) zsh "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}"; do
-                        local fields=("${(@s:\\t:)line}")
+                        local fields=("${(@ps:\\t:)line}")
                         [[ -n ${fields[2]} ]] || continue
                         if [[ ${fields[1]} == open ]]; then
                             open+=("${fields[2]}"); openLabels+=("${fields[2]}${fields[3]:+  -- ${fields[3]}}")

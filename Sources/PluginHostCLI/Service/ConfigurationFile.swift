@@ -16,7 +16,7 @@ struct ConfigurationFile: Sendable {
         var isolation: [IsolationRule] = []
         /// The number of bytes; `nil` if the file does not state it.
         var maximumURLLength: Int?
-        var deadlines: [(Deadline, Duration)] = []
+        var deadlines: [(Deadline, [Duration])] = []
 
         /// The names of modules for which the file has an entry or a rule.
         var moduleNames: Set<String> {
@@ -26,7 +26,7 @@ struct ConfigurationFile: Sendable {
 
     /// The entries that are not those of a module.
     static let ownEntries =
-        ["interceptors", "isolation", "maximumURLLength"] + (Deadline.all + [Deadline.asyncTimeout]).map(\.name)
+        ["interceptors", "isolation", "maximumURLLength"] + Deadline.entries.map(\.name)
 
     /// The maximum size of the file, in bytes.
     static let sizeLimit = 16 << 20

@@ -28,7 +28,7 @@ extension ParsedArguments {
             configuration.interceptors = contents.interceptors
             configuration.isolation.rules = contents.isolation
             if let length = contents.maximumURLLength { configuration.maximumURLLength = length }
-            for (deadline, duration) in contents.deadlines { deadline.apply(duration, to: &configuration) }
+            for (deadline, durations) in contents.deadlines { deadline.apply(durations, to: &configuration) }
         }
         if let length = try urlLength { configuration.maximumURLLength = length }
         try setDeadlines(of: &configuration)

@@ -23,6 +23,14 @@ struct LocalHost: HostService {
         try start()
     }
 
+    /// Adds the changes of the host to ``changes`` from now on.
+    func noteChanges() -> Task<Void, Never> {
+        let stream = host.changes
+        return Task(executorPreference: BlockingExecutor.shared) { [changes] in
+            for await change in stream { changes.add(change) }
+        }
+    }
+
     /// Starts the host and logs the problems with its folders.
     func start() throws(PluginError) {
         defer { hasStarted.give() }

@@ -29,7 +29,7 @@ import Testing
         return durations
     }
 
-    private let deadlines = Deadline.all + [.asyncTimeout]
+    private let deadlines = Deadline.entries.filter { $0.form == .positive }
 
     @Test func `each deadline has an option and a number in the configuration file, and the option wins`() throws {
         let numbers = deadlines.enumerated().map { "\"\($1.name)\": \(100 + $0)" }.joined(separator: ", ")
@@ -55,6 +55,40 @@ import Testing
         #expect(throws: PluginError(.usage, "The value 'x' of '--hang-grace' is not a positive number of seconds.")) {
             try configuration(["--hang-grace", "x"])
         }
+    }
+
+    @Test func `the quiet time and the pauses of restarts have an option and an entry in the configuration file`() throws {
+        let file = try folder.file("c.json", #"{"quietTime": 0.05, "restartPauses": [0, 0.5, 3]}"#)
+        func times(_ words: String...) throws -> (Duration, [Duration]) {
+            let configuration = try configuration(["--config", file] + words)
+            return (configuration.quietTime, configuration.isolation.restartPauses)
+        }
+        #expect(try times() == (.milliseconds(50), [.zero, .milliseconds(500), .seconds(3)]))
+        #expect(
+            try times("--quiet-time", "0", "--restart-pauses", "0.25,0") == (.zero, [.milliseconds(250), .zero]))
+        #expect(try times("--quiet-time", "0.1", "--restart-pauses", "none") == (.milliseconds(100), []))
+        for (option, value, expected) in [
+            ("--quiet-time", "0.2", "a number of seconds from 0 to 0.1."),
+            ("--restart-pauses", "1,", "a list of up to 100 numbers of seconds, as in '0,0.5,10'; or 'none'."),
+            ("--restart-pauses", "-1", "a list of up to 100"),
+            ("--restart-pauses", Array(repeating: "1", count: 101).joined(separator: ","), "a list of up to 100"),
+        ] {
+            let error = #expect(throws: PluginError.self) { try times(option, value) }
+            #expect(error?.message.contains("is not \(expected)") == true, "\(error?.message ?? "")")
+        }
+        for (entry, expected) in [
+            ("\"restartPauses\": 1", "restartPauses is 1; it must be a list of up to 100 numbers of seconds."),
+            ("\"restartPauses\": [-1]", "restartPauses is [-1]; it must be a list"),
+            ("\"quietTime\": 1", "quietTime is 1; it must be a number of seconds from 0 to 0.1."),
+        ] {
+            let file = try folder.file("d.json", "{\(entry)}")
+            let error = #expect(throws: PluginError.self) { try configuration(["--config", file]) }
+            #expect(error?.message.contains(expected) == true, "\(error?.message ?? "")")
+        }
+        let article = try String(
+            contentsOfFile: "\(repository)/Sources/PluginHost/PluginHost.docc/ConfigurationAndLog.md", encoding: .utf8)
+        #expect(article.contains("/quietTime`` | `--quiet-time` | 0.005 s |"))
+        #expect(article.contains("/restartPauses`` | `--restart-pauses` | 0, 0.1, 1, 10, 60 s |"))
     }
 
     @Test func `the article and the help state the defaults of all`() throws {

@@ -35,6 +35,17 @@ import Testing
         for result in report["checks"]?.list ?? [] { #expect(result["outcome"] == "pass", "\(result)") }
     }
 
+    @Test(arguments: [[], ["--isolate"]])
+    func `the timeouts of the configuration hold in a check`(options: [String]) throws {
+        let module = CModule(name: "Slow", setUp: "usleep(300000);")
+        let folder = try TemporaryFolder()
+        let file = try folder.file("host.json", #"{"hookTimeout": 0.05}"#)
+        let arguments = ["check", try module.build(), "--trust", "--json", "--no-calls"] + options
+        let strict = try program().run(arguments + ["--config", file])
+        #expect(strict.code == 65 && strict.output.contains("did not return within 0.05 seconds"), "\(strict)")
+        #expect(try program().run(arguments).code == 0)
+    }
+
     @Test func `a configuration that nearly names the module is a warning with a suggestion`() throws {
         let folder = try TemporaryFolder()
         let file = try CModule(name: "Bookmarks").build()

@@ -105,12 +105,62 @@ import Testing
         #expect(try host.wait().code == 0)
     }
 
-    @Test(arguments: ["zsh", "fish"])
-    func `the scripts for other shells are valid`(shell: String) throws {
+    /// Lines that are typed, and what they are after the key Tab, in every shell.
+    private var typedLines: [(typed: String, completed: String)] {
+        get throws {
+            try folder.file("modules/libX y.so")
+            return [
+                ("pluginhost rou", "pluginhost routes "), ("pluginhost list --js", "pluginhost list --json "),
+                ("pluginhost run --log j", "pluginhost run --log json "), ("pluginhost call A ke", "pluginhost call A ke"),
+                ("pluginhost inspect \(folder.path)/modules/li", "pluginhost inspect \(folder.path)/modules/libX\\ y.so "),
+            ]
+        }
+    }
+
+    /// Where the shell is not installed, nothing is tested.
+    @Test(
+        .enabled("The shell is not installed.") { Tool("zsh") != nil || Tool("bash") != nil },
+        arguments: ["zsh", "bash"].filter { Tool($0) != nil })
+    func `shells at a terminal complete by their scripts`(shell: String) throws {
         let script = try ProgramProcess.run("completions", shell)
         #expect(script.code == 0 && script.output.contains("complete-words \(shell)"))
-        // Where the shell is not installed, its syntax cannot be checked.
-        try Tool(shell)?.run(["-n", folder.file("script", script.output)])
+        let file = try folder.file("script", script.output)
+        let programs = (built("pluginhost") as NSString).deletingLastPathComponent
+        let begin =
+            shell == "zsh"
+            ? "autoload -U compinit; compinit -u -D; show() { print -r -- \"<$BUFFER>\" }; zle -N show; bindkey '^Xs' show"
+            : #"bind -x '"\C-xs": echo "<$READLINE_LINE>"'"#
+        let terminal = try TerminalProcess(
+            shell == "zsh" ? ["-f", "-i"] : ["--norc", "--noprofile", "-i"], program: Tool(shell)!.path,
+            environment: ["PATH": "\(programs):/usr/bin:/bin", "HOME": folder.path, "TERM": "dumb"])
+        terminal.type("\(begin); source \(file); echo REA''DY\n")
+        #expect(terminal.shows("READY"))
+        for line in try typedLines {
+            terminal.type("\u{15}\(line.typed)\t\u{18}s")
+            #expect(terminal.shows("<"))
+            #expect(terminal.shows("<\(line.completed)>"), "\(terminal.output)")
+        }
+    }
+
+    @Test(.enabled("fish is not installed.") { Tool("fish") != nil })
+    func `fish completes by its script`() throws {
+        let fish = try #require(Tool("fish"))
+        let script = try ProgramProcess.run("completions", "fish")
+        #expect(script.code == 0 && script.output.contains("complete-words fish"))
+        let file = try folder.file("script", script.output)
+        let programs = (built("pluginhost") as NSString).deletingLastPathComponent
+        func complete(_ line: String) throws -> [String] {
+            let code = "set -x PATH \(programs) $PATH; source \(file); complete -C '\(line)'"
+            return try fish.run(["--no-config", "-c", code]).split(separator: "\n").map { line in
+                line.split(separator: "\t").first.map(String.init) ?? ""
+            }
+        }
+        for line in try typedLines {
+            let typed = line.typed.split(separator: " ").last ?? ""
+            let completed = line.completed.replacing("\\ ", with: " ").dropFirst(line.typed.count - typed.count)
+            let expected = line.typed == line.completed ? [] : [completed.dropLast()]
+            #expect(try complete(line.typed).elementsEqual(expected.map(String.init)), "\(line.typed)")
+        }
     }
 
     @Test func `the answers for zsh and fish have a help text`() throws {

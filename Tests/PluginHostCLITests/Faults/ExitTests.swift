@@ -33,6 +33,27 @@ import Testing
         #expect(outcome.errors.contains("(pluginhost run --isolate Leaver; in other programs"))
     }
 
+    @Test(.disabled(if: isSanitized, "Sanitizers define _exit themselves."), arguments: ["", "../lib/"])
+    func `an _exit of a library beside a module is that of the module`(place: String) throws {
+        let library = try CFixture.build(
+            "#include <unistd.h>\nvoid leave(int status) { _exit(status); for (;;) {} }", ["-Wl,-soname,libleave.so"],
+            name: "libleave.so")
+        let beside = "\(program.plugins)/\(place)libleave.so"
+        try FileManager.default.createDirectory(
+            atPath: (beside as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+        try copyFile(library, to: beside)
+        var module = CModule(name: "Leaver")
+        module.code = "extern void leave(int status);"
+        module.actions = [("leave", "leave(3);")]
+        let runpath = place.isEmpty ? "$ORIGIN" : "$ORIGIN/../lib"
+        try module.build(
+            into: program.plugins, as: "leaver.so", [library, "-Wl,-rpath,\(runpath)"])
+        let outcome = try program.run("call", "Leaver", "leave")
+        #expect(outcome.code == 3 && outcome.signal == 0)
+        #expect(outcome.errors.contains("code of a module has ended the program by exit"), "\(outcome.errors)")
+        #expect(outcome.errors.contains("\n  in the code of Leaver 1.0.0 (\(program.plugins)/leaver.so)\n"))
+    }
+
     @Test func `a thread of a module that ends the host is named as well`() throws {
         try put(
             "start(leave, NULL); pause();",

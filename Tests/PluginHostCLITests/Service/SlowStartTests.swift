@@ -60,6 +60,29 @@ import Testing
         #expect(try host.wait().code == 0)
     }
 
+    @Test func `events has the changes of a start that is running`() throws {
+        var module = CModule(name: "Slow")
+        module.hooks = ["didStart": waiting]
+        try module.build(into: program.plugins, as: "a.so")
+        try CModule(name: "Other").build(into: program.plugins, as: "b.so")
+        // Longer than the test: the start waits until the gate is open.
+        let host = try program.start(
+            "run", "--socket", socket, "--json", "--hook-patience", "600", "--hook-timeout", "601")
+        let client = try SocketClient(socket)
+        let events = client.ask("events", ["after": 0, "timeout": 60])?["result"]?["events"]?.list ?? []
+        #expect(events.first?["event"] == "added", "\(events)")
+        #expect(
+            eventually { client.ask("events")?["result"]?["events"]?.list?.count { $0["event"] == "added" } == 2 })
+        #expect(!host.output.contains("started"))
+        try program.folder.file("gate")
+        let started = try #require(host.line { $0.contains("\"started\"") })
+        #expect(started.contains("Other"))
+        #expect(client.ask("events")?["result"]?["events"]?.list?.count == 2)
+        host.signal(SIGTERM)
+        #expect(try host.wait().code == 0)
+        #expect(!host.output.contains("\"added\""))
+    }
+
     @Test func `run serves the others after the patience, and says which module is starting`() throws {
         try buildModules()
         let notify = try NotifySocket(program.folder.path + "/notify")

@@ -3,7 +3,7 @@ import Glibc
 
 @testable import TestSupport
 
-/// The built program `pluginhost` at a terminal of its own, in a process that ends when this object is deinitialized.
+/// The built program `pluginhost`, or another one, at a terminal of its own, in a process that ends when this object is deinitialized.
 final class TerminalProcess {
     private let process: pid_t
     private let terminal: Int32
@@ -13,7 +13,9 @@ final class TerminalProcess {
     private var passed = 0
     private var status: Int32?
 
-    init(_ arguments: [String], environment: [String: String]) throws {
+    /// - Parameter program: The path of the program; `nil` for `pluginhost`.
+    init(_ arguments: [String], program: String? = nil, environment: [String: String]) throws {
+        let program = program ?? built("pluginhost")
         terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         var (locked, number): (Int32, UInt32) = (0, 0)
         let (unlock, getNumber): (UInt, UInt) = (0x4004_5431, 0x8004_5430)  // TIOCSPTLCK, TIOCGPTN
@@ -41,11 +43,11 @@ final class TerminalProcess {
         posix_spawnattr_setflags(&attributes, Int16(newSession | POSIX_SPAWN_SETSIGDEF))
         let variables = ["PATH": "/usr/bin:/bin", "TERM": "xterm"]
             .merging(ProgramProcess.sanitizerOptions) { $1 }.merging(environment) { $1 }
-        var words = ([built("pluginhost")] + arguments).map { strdup($0) } + [nil]
+        var words = ([program] + arguments).map { strdup($0) } + [nil]
         var settings = variables.map { strdup("\($0)=\($1)") } + [nil]
         defer { for word in words + settings { free(word) } }
         var process: pid_t = 0
-        let failure = posix_spawn(&process, built("pluginhost"), &actions, &attributes, &words, &settings)
+        let failure = posix_spawn(&process, program, &actions, &attributes, &words, &settings)
         guard failure == 0 else { throw POSIXError(.init(rawValue: failure) ?? .EIO) }
         self.process = process
     }

@@ -9,7 +9,11 @@ import Testing
 @Suite struct CircularWaitTests {
     @Test func `A serial target that calls itself is a circular wait`() throws {
         let test = try TestHost.withFixture()
-        #expect(try test.failure("Serial", "inner").code == .circularWait)
+        let error = try test.failure("Serial", "inner")
+        #expect(error.code == .circularWait)
+        // It names the call, the one that is running, and who must wait.
+        #expect(error.message.contains(" is not called: Target Serial of "), "\(error.message)")
+        #expect(error.message.contains("the running call, Serial/inner of "), "\(error.message)")
         #expect(try test.host.perform("Serial", "overlap", [0]) == 0)
     }
 

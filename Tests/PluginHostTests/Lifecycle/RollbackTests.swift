@@ -37,6 +37,38 @@ import Testing
         try #require(#expect(throws: PluginError.self) { try body() })
     }
 
+    @Test func `A kept file that contains another module than before is named, and not put back`() throws {
+        var module = module("1.0.0")
+        let flag = "\(test.folder.path)/flag"
+        module.entry = """
+            static const char other[] = "{\\"name\\": \\"Other\\", \\"version\\": \\"1.0.0\\", \\"targets\\": "
+                "[{\\"name\\": \\"A\\", \\"actions\\": [{\\"name\\": \\"answer\\"}]}]}";
+            if (access("\(flag)", F_OK) == 0) module.manifest = (plugin_string){other, sizeof other - 1};
+            """
+        try module.build(into: test.plugins, as: "A.so")
+        try test.start()
+        try #require(eventually { test.answer("A") == "1.0.0" })
+        try replace("2.0.0")
+        try #require(eventually { kept == ["1.0.0"] })
+        try test.folder.file("flag")
+        let message = try error { try test.host.rollback("A") }.message
+        #expect(message.contains("A 1.0.0 is not put back: The file kept at \(test.folder.path)/state/"), "\(message)")
+        #expect(message.contains("contains the module Other, not A. Put another version back"), "\(message)")
+    }
+
+    @Test func `A version belongs to its own plugins folder, whatever other folders are called`() throws {
+        let test = try TestHost { configuration, folder in
+            configuration.folders.append(try folder.folder("plugins/A"))
+        }
+        try module("1.0.0").build(into: test.plugins, as: "A.so")
+        try test.start()
+        try #require(eventually { test.answer("A") == "1.0.0" })
+        try module("2.0.0").build(into: test.plugins, as: "A.so")
+        try #require(eventually { test.answer("A") == "2.0.0" })
+        try test.host.rollback("A")
+        #expect(test.answer("A") == "1.0.0" && test.host.problems.isEmpty)
+    }
+
     // MARK: Keeping
 
     @Test func `Replaced and deleted versions are kept, but not those that only wait or were renamed`() throws {

@@ -165,6 +165,34 @@ import Testing
         #expect(!test.messages.contains { $0.contains("is still starting") })
     }
 
+    @Test func `A slow init finds the actions of its own module, and others do not`() throws {
+        var module = slow()
+        module.code = """
+            static void note_outcome(void *data, const plugin_value *value, const plugin_error *error) {
+                (void)data, (void)value;
+                if (error) { \(note("refused")) }
+                \(note("asked"))
+            }
+            static void ask_for_answer(const char *target) {
+                plugin_request request = ask(target, "answer");
+                host->perform(host, 0, &request, note_outcome, 0);
+            }
+            """
+        module.hooks = ["init": waiting() + "ask_for_answer(\"Slow\"); ask_for_answer(\"User\"); ask_for_answer(\"Other\");" + waiting(for: "end")]
+        try module.build(into: test.plugins, as: "a.so")
+        try requiring("Slow").build(into: test.plugins, as: "b.so")
+        try test.start()
+        // Tables that are published meanwhile keep what is late.
+        try CModule(name: "Other").build(into: test.plugins, as: "c.so")
+        #expect(eventually { test.answer("Other") == "yes" })
+        try openGate()
+        #expect(eventually { test.notes.hasSuffix("asked asked asked ") })
+        #expect(!test.notes.contains("refused"))
+        #expect(test.failure("Slow")?.code == .moduleUnavailable)
+        try test.folder.file("end")
+        #expect(eventually { test.answer("Slow") == "1.0.0" && test.answer("User") == "yes" })
+    }
+
     @Test func `A module is initialised only after the slow init of what it requires`() throws {
         try slow("init").build(into: test.plugins, as: "a.so")
         var user = requiring("Slow")
@@ -301,6 +329,74 @@ import Testing
         #expect(await becomesTrue { suspects == [] })
     }
 
+    @Test(arguments: ["init", "didStart", "removed"])
+    func `A suspect remains one as long as code of its start runs, whatever becomes of the module`(
+        hook: String
+    ) async throws {
+        let test = try TestHost { configuration, _ in
+            configuration.hookPatience = .milliseconds(100)
+            if hook == "init" { configuration.hookTimeout = .milliseconds(300) }
+        }
+        let (mark, gate) = (try test.folder.file("kills"), "\(test.folder.path)/gate")
+        defer { _ = try? test.folder.file("gate") }
+        let body =
+            "if (access(\"\(mark)\", F_OK) == 0) kill(getpid(), SIGKILL);"
+            + "while (access(\"\(gate)\", F_OK) != 0) usleep(1000);"
+        var module = CModule(name: "Slow")
+        module.hooks = hook == "didStart" ? ["didStart": body] : ["init": body]
+        try module.build(into: test.plugins, as: "a.so")
+        await #expect(processExitsWith: .signal(SIGKILL)) { [folder = test.folder.path as String] in
+            var configuration = PluginHost.Configuration(folders: ["\(folder)/plugins"])
+            (configuration.stagingFolder, configuration.stateFolder) = ("\(folder)/staging", "\(folder)/state")
+            try PluginHost(configuration).start()
+        }
+        unlink(mark)
+        var suspects: [Bool?] { Journal(stateFolder: "\(test.folder.path)/state").quarantinedFiles.map(\.isSuspected) }
+        try test.start()
+        let state = ["init": "failed", "didStart": "active", "removed": "starting"][hook]!
+        #expect(await becomesTrue { test.states == ["a.so": state] })
+        if hook == "removed" {
+            unlink("\(test.plugins)/a.so")
+            #expect(await becomesTrue { test.states.isEmpty })
+        }
+        // Another change, which releases the suspects that were tried.
+        try CModule(name: "Other").build(into: test.plugins, as: "b.so")
+        #expect(await becomesTrue { test.answer("Other") == "yes" })
+        #expect(try test.waitForChanges())
+        #expect(suspects == [true])
+        try test.folder.file("gate")
+        #expect(await becomesTrue { suspects == [] })
+    }
+
+    @Test func `A crash in an asynchronous init that has exceeded its timeout is that of its module`() async throws {
+        let test = try TestHost()
+        var module = slow("async init")
+        module.hooks = ["init": "start(crash_at_gate, 0);"]
+        module.code = """
+            static void *crash_at_gate(void *data) {
+                (void)data;
+                while (access("\(test.folder.path)/gate", F_OK) != 0) usleep(1000);
+                *(volatile int *)0 = 1;
+                return NULL;
+            }
+            """
+        try module.build(into: test.plugins, as: "a.so")
+        await #expect(processExitsWith: .signal(SIGSEGV)) { [folder = test.folder.path as String] in
+            PluginHost.installFatalSignalReport()
+            var configuration = PluginHost.Configuration(folders: ["\(folder)/plugins"])
+            (configuration.stagingFolder, configuration.stateFolder) = ("\(folder)/staging", "\(folder)/state")
+            configuration.hookTimeout = .milliseconds(200)
+            let host = PluginHost(configuration)
+            try host.start()
+            while host.modules.first?.state != .failed { usleep(1000) }
+            try host.updateFolders()
+            _ = FileManager.default.createFile(atPath: "\(folder)/gate", contents: nil)
+            sleep(600)
+        }
+        let entries = Journal(stateFolder: "\(test.folder.path)/state").quarantinedFiles
+        #expect(entries.map(\.isSuspected) == [nil] && entries.first?.step == .activation, "\(entries)")
+    }
+
     // MARK: Slow didStart
 
     private func slowAfterStart() -> CModule {
@@ -345,6 +441,37 @@ import Testing
         try openGate()
         try await end
         #expect(await becomesTrue { test.notes == "begin end willStop tearDown " }, "\(test.notes)")
+    }
+
+    @Test func `A slow didStart keeps no other change waiting when its module is removed`() throws {
+        try slowAfterStart().build(into: test.plugins, as: "a.so")
+        try test.start()
+        #expect(eventually { test.notes == "begin " })
+        unlink("\(test.plugins)/a.so")
+        #expect(eventually { test.answer("Slow") == nil })
+        try CModule(name: "Other").build(into: test.plugins, as: "b.so")
+        #expect(eventually { test.answer("Other") == "yes" })
+        #expect(test.notes == "begin ")
+        try openGate()
+        #expect(eventually { test.notes == "begin end willStop tearDown " }, "\(test.notes)")
+    }
+
+    @Test func `A slow didStart keeps no other change waiting when its module hands over its state`() throws {
+        var old = slowAfterStart()
+        old.hooks = ["didStart": note("begin") + waiting() + note("end"), "suspend": note("suspend")]
+        try old.build(into: test.plugins, as: "a-1.so")
+        try test.start()
+        var next = CModule(name: "Slow", version: "2.0.0", answer: "new")
+        next.hooks = ["resume": note("resume")]
+        try next.build(into: test.plugins, as: "a-2.so")
+        #expect(eventually { test.changes.contains { "\($0)".hasPrefix("starting Slow 2.0.0: ") } })
+        #expect(eventually { test.status("a-2.so")?.error?.message.contains("predecessor's didStart") == true })
+        try CModule(name: "Other").build(into: test.plugins, as: "b.so")
+        #expect(eventually { test.answer("Other") == "yes" })
+        #expect(test.answer("Slow") == "old" && test.notes == "begin ")
+        try openGate()
+        #expect(eventually { test.answer("Slow") == "new" })
+        #expect(eventually { test.notes == "begin end suspend resume tearDown " }, "\(test.notes)")
     }
 
     @Test func `A module whose didStart does not return is not stopped`() throws {

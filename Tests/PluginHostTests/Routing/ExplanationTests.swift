@@ -80,7 +80,12 @@ import Testing
         try host.addRoute("r://h/*", to: "A/fetchDetail", defaults: ["key": "all"])
         #expect(host.resolve("r://h/x").route == "r://h/:key")
         #expect(host.resolve("r://h/x", origin: .remote).route == "r://h/*")
-        #expect(others("r://h/x", .remote) == ["r://h/:key": "it leads to nothing that other programs may open"])
+        let closed = "it leads to A/nativeSecret, which other programs may not open: it is not declared remote"
+        #expect(others("r://h/x", .remote) == ["r://h/:key": closed])
+        try host.addRoute("r://i/:key", to: "A/absent")
+        try host.addRoute("r://i/*", to: "A/fetchDetail", defaults: ["key": "all"])
+        let absent = "it leads to A/absent, which no module offers to other programs"
+        #expect(others("r://i/x", .remote) == ["r://i/:key": absent])
     }
 
     @Test func `Hundreds of routes that match are cut off, and it is said`() throws {

@@ -29,9 +29,9 @@ extension Calls {
         pending.start { completion, data in
             let receiver = Receiver(completion, data)
             return inNextRecord(receiver) { (thread, record) throws(PluginError) in
-                let seesProposal = thread.seesProposal
-                thread.seesProposal = false
-                defer { thread.seesProposal = seesProposal }
+                let table = thread.table
+                thread.table = .published
+                defer { thread.table = table }
                 let call = Call(
                     parent: parent != 0 ? parent : thread.currentCall, timeout: 0, isRemote: isRemote,
                     isAdmitted: isAdmitted, mode: .any, receiver: receiver, caller: .passUnretained(program))

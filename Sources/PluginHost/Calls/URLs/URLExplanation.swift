@@ -155,33 +155,46 @@ extension URLExplanation {
                     pattern: route.pattern.text, action: route.destinationTitle, owner: route.owner.description,
                     reason: reason))
         }
-        let notRemote = "it leads to nothing that other programs may open"
         for route in candidates.routes where route !== winner {
             if isRemote, table.remoteDestination(of: route) == nil {
-                add(route, notRemote)
+                add(route, table.reasonForRefusal(of: route.destinationTitle))
             } else if let winner {
                 add(route, route.pattern.rule(precedingBy: winner.pattern, for: url))
             }
         }
-        if let (target, action) = candidates.address, let winner {
+        if let (target, action) = candidates.address, winner != nil {
             let isReached = target.withPluginString { target in
                 action.withPluginString { action in !isRemote || table.remoteDestination(target, action) != nil }
             }
             others.append(
                 Other(
                     pattern: "\(candidates.scheme)://\(target)/\(action)", action: "\(target)/\(action)", owner: "",
-                    reason: !isReached
-                        ? notRemote
-                        : winner === candidates.fallback
-                            ? "it is not reached" : "a declared route precedes the action that a URL names itself"))
+                    reason: isReached
+                        ? "a declared route precedes the action that a URL names itself"
+                        : table.reasonForRefusal(of: "\(target)/\(action)")))
         }
         if let fallback = candidates.fallback, fallback !== winner {
             let isReached = !isRemote || table.remoteDestination(of: fallback) != nil
             add(
-                fallback, isReached ? "it is the fallback of its scheme, for URLs that nothing else matches" : notRemote
-            )
+                fallback,
+                isReached
+                    ? "it is the fallback of its scheme, for URLs that nothing else matches"
+                    : table.reasonForRefusal(of: fallback.destinationTitle))
         }
         othersAreComplete = !candidates.hasMore && others.count <= Self.mostOthers
         self.others = Array(others.prefix(Self.mostOthers))
+    }
+}
+
+extension Table {
+    /// Returns the reason why other programs do not reach what a route leads to.
+    ///
+    /// - Parameter destination: `target/action`, or another title for a closure.
+    fileprivate func reasonForRefusal(of destination: String) -> String {
+        let names = destination.split(separator: "/", maxSplits: 1).map(String.init)
+        if names.count == 2, targets[names[0]]?.actions[names[1]] == nil {
+            return "it leads to \(destination.shortened), which no module offers to other programs"
+        }
+        return "it leads to \(destination.shortened), which other programs may not open: it is not declared remote"
     }
 }

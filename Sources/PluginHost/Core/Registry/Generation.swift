@@ -64,8 +64,10 @@ final class Generation: @unchecked Sendable {
     let hasHandedOver = Atomic(false)
     /// The code that its start has called last, and when, in `CLOCK_MONOTONIC` nanoseconds.
     let startingCode = Mutex<(name: String, begin: Int64)?>(nil)
-    /// Whether it is being set up and initialised. During that time it sees the proposed table, and is in no other.
+    /// Whether it is being set up and initialised. During that time it sees a proposed table, and is in no other.
     let isStarting = Atomic(false)
+    /// Whether its start goes on after the change that began it.
+    let isLate = Atomic(false)
     /// The number of the last sticky event that counts as posted before the module's start, and is delivered after it.
     /// Until the module has started, all events count as such.
     let lastMissedEvent = Atomic<Int>(.max)
@@ -203,8 +205,27 @@ final class Generation: @unchecked Sendable {
 // MARK: Life
 
 extension Generation {
+    /// The table that its calls read.
+    var table: Registry.Kind {
+        guard isStarting.load(ordering: .relaxed) else { return .published }
+        return isLate.load(ordering: .relaxed) ? .late : .proposed
+    }
+
     /// The number of calls that are running in it.
     var callsInFlight: Int { runningCalls().count { $0.belongs(to: self) } }
+
+    /// Adds code to that which is called since the module serves.
+    ///
+    /// - Returns: The code before it, and a group to leave when the new code has ended.
+    func addCodeAfterStart() -> (previous: DispatchGroup?, end: DispatchGroup) {
+        let end = DispatchGroup()
+        end.enter()
+        let previous = codeAfterStart.withLock { code in
+            defer { code = end }
+            return code
+        }
+        return (previous, end)
+    }
 
     /// Blocks this thread until `didStart` and the delivery of missed events have ended. Returns false if they have not
     /// ended in time.

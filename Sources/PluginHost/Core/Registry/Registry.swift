@@ -11,23 +11,42 @@ import Synchronization
 /// it (`plugin_host_fence_heavy`, as in userspace RCU, "sys_membarrier" flavour).
 ///
 /// While modules start, there is a second table, the proposal, which will be published next. Only the starting modules
-/// see it, so modules that are added together can call each other before anything else can call them.
+/// see it, so modules that are added together can call each other before anything else can call them. While starts go on
+/// after the change that began them, there is a third one, which only these late modules see: the proposal, or else the
+/// published table, with the late modules.
 final class Registry: Sendable {
     private let current: Atomic<UInt>
     /// The proposed table, or 0.
     private let proposal = Atomic<UInt>(0)
-    private let writer = Mutex(())
+    /// The table that late modules see, or 0.
+    private let late = Atomic<UInt>(0)
+    /// The late modules. Also the lock of writers.
+    private let writer = Mutex(Late())
+
+    private struct Late: Sendable {
+        var generations: [Generation] = []
+        /// Puts generations into the order of a table.
+        var arrange: @Sendable ([Generation]) -> [Generation] = { $0 }
+    }
     /// The number of changes of all registries, which share the thread contexts. A reader notes the number that it has
     /// seen.
     private static let epoch = Atomic<UInt64>(1)
     /// The functions that are called with each new table after it was published.
     private let observers = Mutex<[UInt64: @Sendable (Table) -> Void]>([:])
 
+    /// A table that a thread reads.
+    enum Kind: UInt32 {
+        case published = 0
+        case proposed = 1
+        case late = 2
+    }
+
     init() {
         current = Atomic(UInt(bitPattern: Unmanaged.passRetained(Table()).toOpaque()))
     }
 
     deinit {
+        setLate([])
         propose(nil)
         Unmanaged<Table>.fromOpaque(UnsafeRawPointer(bitPattern: current.load(ordering: .acquiring))!).release()
     }
@@ -39,13 +58,16 @@ final class Registry: Sendable {
     func read<Result>(_ thread: ThreadContext, isPublished: Bool = false, _ body: (Table) -> Result) -> Result {
         thread.epoch.pointee.store(Registry.epoch.load(ordering: .acquiring), ordering: .relaxed)
         plugin_host_fence_light()
-        let word = !isPublished && thread.seesProposal ? proposedOrCurrent : current.load(ordering: .acquiring)
+        let word =
+            !isPublished && !thread.seesPublished ? proposedOrCurrent(thread.table) : current.load(ordering: .acquiring)
         let table = Unmanaged<Table>.fromOpaque(UnsafeRawPointer(bitPattern: word)!)
         defer { thread.epoch.pointee.store(0, ordering: .releasing) }
         return table._withUnsafeGuaranteedRef { body($0) }
     }
 
-    private var proposedOrCurrent: UInt {
+    private func proposedOrCurrent(_ kind: Kind) -> UInt {
+        let late = kind == .late ? late.load(ordering: .acquiring) : 0
+        if late != 0 { return late }
         let proposed = proposal.load(ordering: .acquiring)
         return proposed != 0 ? proposed : current.load(ordering: .acquiring)
     }
@@ -61,20 +83,56 @@ final class Registry: Sendable {
     /// found in the previous table has an entry in the records of running calls, and no thread reads that table any
     /// more.
     func update(_ next: (Table) throws(PluginError) -> Table) throws(PluginError) {
-        try writer.withLock { (_) throws(PluginError) in
-            let present = Unmanaged<Table>.fromOpaque(UnsafeRawPointer(bitPattern: current.load(ordering: .acquiring))!)
-            let table = try next(present.takeUnretainedValue())
-            replace(current, with: table)
+        try writer.withLock { (late) throws(PluginError) in
+            replace(current, with: try next(published))
+            updateLate(late)
         }
         tellObservers()
     }
 
     /// Shows `table` to starting modules as the proposed table; `nil` if a proposal is no longer needed.
     func propose(_ table: Table?) {
-        writer.withLock { _ in
+        writer.withLock { late in
             guard table != nil || proposal.load(ordering: .relaxed) != 0 else { return }
             replace(proposal, with: table)
+            updateLate(late)
         }
+    }
+
+    /// Sets which modules are late, and shows them a table with them and with what is published or proposed.
+    ///
+    /// - Parameter arrange: Puts generations into the order of a table.
+    func setLate(_ generations: [Generation], _ arrange: @escaping @Sendable ([Generation]) -> [Generation] = { $0 }) {
+        writer.withLock { late in
+            guard !generations.elementsEqual(late.generations, by: ===) else { return }
+            late = Late(generations: generations, arrange: arrange)
+            updateLate(late)
+        }
+    }
+
+    /// Makes the table for late modules. Each of them takes the place of another generation of its module; one that
+    /// claims a target of another module is left out, since it will be refused. Only for the writer.
+    private func updateLate(_ modules: Late) {
+        guard !modules.generations.isEmpty else {
+            if late.load(ordering: .relaxed) != 0 { replace(late, with: nil) }
+            return
+        }
+        let base = proposed ?? published
+        let names = Set(modules.generations.map(\.name))
+        let others = base.generations.filter { !names.contains($0.name) }
+        var targets = Set(others.flatMap(\.targets.keys))
+        let fitting = modules.generations.filter { generation in
+            guard targets.isDisjoint(with: generation.targets.keys) else { return false }
+            targets.formUnion(generation.targets.keys)
+            return true
+        }
+        replace(late, with: base.changed { $0.generations = modules.arrange(others + fitting) })
+    }
+
+    /// The published table. Only for the writer.
+    private var published: Table {
+        Unmanaged<Table>.fromOpaque(UnsafeRawPointer(bitPattern: current.load(ordering: .acquiring))!)
+            .takeUnretainedValue()
     }
 
     /// The proposed table. Only for the writer.

@@ -92,10 +92,13 @@ final class SerialGate: Sendable {
         return record.phase(of: call)
     }
 
-    private var circle: PluginError {
-        PluginError(
+    private func circle(_ record: CallRecord) -> PluginError {
+        let running = Self.graph.withLock { $0.holder(of: self) }.flatMap { CallRecord(token: $0)?.endpoint?.title }
+        let name = running.map { ", \($0)," } ?? ""
+        return PluginError(
             .circularWait,
-            "\(owner) runs one call at a time, and the running call waits for this one. Make the call after that one has "
+            "\(record.endpoint?.title ?? "This action") is not called: \(owner) runs one call at a time, and the running "
+                + "call\(name) waits for this one, directly or through other calls. Make the call after that one has "
                 + "ended, or declare \(owner) concurrent.")
     }
 
@@ -108,7 +111,7 @@ final class SerialGate: Sendable {
         while true {
             switch ask(record, isBlocking: true, { admitted.signal() }) {
             case .entered: return
-            case .circle: throw circle
+            case .circle: throw circle(record)
             case .waiting: return try wait(for: admitted, record)
             case .needsTasks:
                 throw PluginError(
@@ -144,7 +147,7 @@ final class SerialGate: Sendable {
     func enter(_ record: CallRecord, later enter: @escaping @Sendable () -> Void) throws(PluginError) -> Bool {
         switch ask(record, isBlocking: false, { ThreadPool.shared.run(enter) }) {
         case .entered: return true
-        case .circle: throw circle
+        case .circle: throw circle(record)
         case .waiting, .needsTasks, .undecided: return false
         }
     }

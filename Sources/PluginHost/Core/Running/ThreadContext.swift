@@ -37,11 +37,15 @@ struct ThreadContext {
         UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: Atomic<UInt64>.self)
     }
 
-    /// Whether this thread resolves a call of a module that is about to serve, and therefore sees the proposed table.
-    var seesProposal: Bool {
-        @inline(__always) get { pointer.pointee.sees_proposal != 0 }
-        nonmutating set { pointer.pointee.sees_proposal = newValue ? 1 : 0 }
+    /// The table that this thread reads. It is another than the published one while the thread resolves a call of a
+    /// module that is about to serve.
+    var table: Registry.Kind {
+        @inline(__always) get { Registry.Kind(rawValue: pointer.pointee.table).unsafelyUnwrapped }
+        nonmutating set { pointer.pointee.table = newValue.rawValue }
     }
+
+    @inline(__always)
+    var seesPublished: Bool { pointer.pointee.table == Registry.Kind.published.rawValue }
 
     /// The number of synchronous calls that run on this thread.
     @inline(__always)

@@ -40,6 +40,9 @@ final class Journal: Sendable {
         var running: [Step]
         /// Whether no more steps follow those that are running.
         var isOver = false
+        /// The path of the file, if it is no longer a suspect when the start is over.
+        var cleared: String?
+        let file: String
     }
 
     private struct State {
@@ -122,7 +125,7 @@ final class Journal: Sendable {
                 return Self.write(JournalLine.begin(step, number), &state)
             }
             let line = JournalLine.begin(step, file: Self.absolute(file), digest: digest, size: size, number: number)
-            state.starts[number] = Start(line: line, first: step, running: [step])
+            state.starts[number] = Start(line: line, first: step, running: [step], file: Self.absolute(file))
             plugin_host_begin_start(number)
             Self.write(line, &state)
         }
@@ -134,7 +137,7 @@ final class Journal: Sendable {
             guard var start = state.starts[number] else { return }
             if let index = start.running.lastIndex(of: step) { start.running.remove(at: index) }
             state.starts[number] = start
-            if start.isOver, start.running.isEmpty { return Self.forget(number, &state) }
+            if start.isOver, start.running.isEmpty { return forget(number, &state) }
             Self.write(JournalLine.end(step, number), &state)
         }
     }
@@ -143,10 +146,11 @@ final class Journal: Sendable {
     /// modules are removed when their steps have ended.
     func endStarts() {
         state.withLock { state in
-            for number in state.starts.keys {
-                if state.starts[number]!.running.isEmpty {
+            for (number, start) in state.starts {
+                if start.running.isEmpty {
                     state.starts[number] = nil
                     plugin_host_end_start(number)
+                    if let file = start.cleared { clearSuspicion(file, &state) }
                 } else {
                     state.starts[number]!.isOver = true
                 }
@@ -175,10 +179,11 @@ final class Journal: Sendable {
         }
     }
 
-    private static func forget(_ number: UInt64, _ state: inout State) {
-        state.starts[number] = nil
+    private func forget(_ number: UInt64, _ state: inout State) {
+        let start = state.starts.removeValue(forKey: number)
         plugin_host_end_start(number)
-        if state.starts.isEmpty { clear(&state) } else { write(JournalLine.end(number), &state) }
+        if state.starts.isEmpty { Self.clear(&state) } else { Self.write(JournalLine.end(number), &state) }
+        if let file = start?.cleared { clearSuspicion(file, &state) }
     }
 
     /// Returns the quarantine entry of content that is at a path, or will be moved there. Each content of a file has
@@ -203,23 +208,30 @@ final class Journal: Sendable {
         return String(cString: resolved)
     }
 
-    /// Removes a suspected file from the quarantine, since it was tried and has not killed the host.
+    /// Removes a suspected file from the quarantine, since it was tried and has not killed the host. If code of its start
+    /// is still running, it is removed when that has ended.
     func clearSuspicion(_ path: String) {
         let file = Self.absolute(path)
-        release { $0.isSuspected == true && $0.file.hasBytes(of: file) }
+        state.withLock { state in
+            let running = state.starts.filter { !$0.value.running.isEmpty && $0.value.file.hasBytes(of: file) }
+            for number in running.keys { state.starts[number]?.cleared = file }
+            if running.isEmpty { clearSuspicion(file, &state) }
+        }
+    }
+
+    private func clearSuspicion(_ file: String, _ state: inout State) {
+        release(&state) { $0.isSuspected == true && $0.file.hasBytes(of: file) }
     }
 
     /// Removes all files from the quarantine.
-    func release() { release { _ in true } }
+    func release() { state.withLock { release(&$0) { _ in true } } }
 
-    private func release(_ isReleased: (QuarantineEntry) -> Bool) {
-        state.withLock { state in
-            do throws(PluginError) {
-                state.quarantine = try quarantine.update { $0.removeAll(where: isReleased) }
-            } catch {
-                state.quarantine.removeAll(where: isReleased)
-                state.problem = state.problem ?? error
-            }
+    private func release(_ state: inout State, _ isReleased: (QuarantineEntry) -> Bool) {
+        do throws(PluginError) {
+            state.quarantine = try quarantine.update { $0.removeAll(where: isReleased) }
+        } catch {
+            state.quarantine.removeAll(where: isReleased)
+            state.problem = state.problem ?? error
         }
     }
 

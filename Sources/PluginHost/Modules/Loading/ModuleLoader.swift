@@ -151,6 +151,11 @@ struct ModuleLoader {
         ) { () -> Swift.Result<UInt, PluginError> in
             defer { opening.end() }
             plugin_host_expect_image(strdup(file.path), strdup(file.original.printable), file.number)
+            for library in file.libraryCopies {
+                let name = library.split(separator: "/").last.map(String.init) ?? library
+                plugin_host_expect_library(
+                    strdup(library), strdup("\(name.printable) of \(file.original.printable)"), file.number)
+            }
             // The image is never unmapped, because the Swift runtime cannot forget an image.
             guard let image = dlopen(file.path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
                 let reason = dlerror().map { String(cString: $0) } ?? "unknown reason"

@@ -47,7 +47,6 @@ extension Calls {
 /// The notifications of observers and subscribers about a host's modules. All functions may be called from any thread.
 final class Announcements: Sendable {
     private enum Observers {
-        case notYet
         case listening([UUID: AsyncStream<HostChange>.Continuation])
         case ended
     }
@@ -59,19 +58,17 @@ final class Announcements: Sendable {
     private let overdueEvents = Atomic(0)
     /// Whether handlers of the program run on the thread that changes modules.
     private let isPosting = Atomic(false)
-    private let observers = Mutex(Observers.notYet)
+    private let observers = Mutex(Observers.listening([:]))
 
     init(_ calls: Calls, _ runner: HookRunner, hookTimeout: Duration) {
         (self.calls, self.runner, self.hookTimeout) = (calls, runner, hookTimeout)
     }
 
+    deinit { end() }
+
     // MARK: Observers
 
-    /// Starts accepting observers.
-    func begin() { observers.withLock { $0 = .listening([:]) } }
-
-    /// Returns a stream of the changes from now on. Before ``begin()`` and after ``end()``, the stream is finished at
-    /// once.
+    /// Returns a stream of the changes from now on. After ``end()``, the stream is finished at once.
     func changes() -> AsyncStream<HostChange> {
         let (stream, continuation) = AsyncStream.makeStream(of: HostChange.self)
         let id = UUID()
@@ -80,12 +77,12 @@ final class Announcements: Sendable {
         return stream
     }
 
-    /// Adds or removes an observer. Returns false before ``begin()`` and after ``end()``.
+    /// Adds or removes an observer. Returns false after ``end()``.
     @discardableResult
     private func set(_ observer: AsyncStream<HostChange>.Continuation?, for id: UUID) -> Bool {
         observers.withLock { observers in
             guard case .listening(var present) = observers else { return false }
-            observers = .notYet  // Avoids copying the dictionary.
+            observers = .ended  // Avoids copying the dictionary.
             present[id] = observer
             observers = .listening(present)
             return true

@@ -20,6 +20,10 @@ struct Hooks: Sendable {
 
     /// How long the change waits for the next hook.
     var patience: Duration { changePatience.time(configuration) }
+    /// Whether the change waits for code of modules until it has returned or has exceeded its timeout.
+    var waitsForAll: Bool { isPatient || configuration.hookPatience >= configuration.hookTimeout }
+    /// How long the change waits for code that is running already.
+    var patienceWithOthers: Duration { waitsForAll ? configuration.hookTimeout : patience }
 
     /// Runs code that waits for a hook, on a thread of its own, and waits for it as long as the host's patience lasts.
     ///
@@ -30,7 +34,7 @@ struct Hooks: Sendable {
     func attempt<Result: Sendable>(
         isAwaited: Bool = false, _ body: @escaping @Sendable () -> Result, late: @escaping @Sendable (Result) -> Void
     ) -> Result? {
-        guard !isAwaited, !isPatient, configuration.hookPatience < configuration.hookTimeout else { return body() }
+        guard !isAwaited, !waitsForAll else { return body() }
         let meeting = Meeting<Result>()
         let wait = Patience(subject: "", module: nil, timeout: patience) { _ in }
         do throws(PluginError) {
@@ -105,7 +109,8 @@ struct Hooks: Sendable {
             throw error
         }
         return StartedHook(
-            hook: hook, generation: generation, hooks: self, start: start, outcome: outcome, overdue: overdue,
+            hook: hook, generation: generation, hooks: self, start: start, outcome: outcome, timeout: timeout,
+            overdue: overdue,
             step: endpoint.isAsync ? step : nil)
     }
 
@@ -251,6 +256,8 @@ struct StartedHook {
     /// When the hook was started, in `CLOCK_MONOTONIC` nanoseconds.
     let start: Int64
     let outcome: AwaitedOutcome
+    /// The timeout of the hook.
+    fileprivate let timeout: Duration
     /// The timeout that a synchronous hook has exceeded.
     let overdue: Duration?
     /// The journal step of an asynchronous hook, which ends when the hook replies.
@@ -259,10 +266,7 @@ struct StartedHook {
     /// Waits for the end of the hook as long as the host's patience lasts since the hook was started. Returns false if
     /// it has not ended by then.
     func endsSoon() -> Bool {
-        guard overdue == nil, !hooks.isPatient, hooks.configuration.hookPatience < hooks.configuration.hookTimeout
-        else {
-            return true
-        }
+        guard overdue == nil, !hooks.waitsForAll else { return true }
         let left = max(0, hooks.patience.nanoseconds - (monotonicNow() - start))
         if outcome.hasArrived(within: .nanoseconds(left)) { return true }
         hooks.changePatience.end()
@@ -274,7 +278,8 @@ struct StartedHook {
     /// - Throws: `activationFailed`, with the error of the hook or because it exceeded its timeout.
     @discardableResult
     func wait() throws(PluginError) -> Value {
-        defer { hooks.blame(generation)?.end(step) }
+        var isOver = true
+        defer { if isOver { hooks.blame(generation)?.end(step) } }
         if let overdue { throw hooks.overdue(hook.rawValue, of: generation, overdue) }
         defer {
             hooks.calls.core.profiler.note(
@@ -285,6 +290,9 @@ struct StartedHook {
             // The call has a timeout of its own, after which it replies.
             return try outcome.wait(hooks.patience(with: hook.rawValue, of: generation, nil))
         } catch {
+            // The code of a module that cannot be started goes on, and is blamed until the host ends.
+            isOver =
+                hook == .didStart || error.code != .deadlineExceeded || monotonicNow() - start < timeout.nanoseconds
             if let crash = generation.crash(in: hook.rawValue) { throw crash }
             throw PluginError(
                 .activationFailed,
@@ -324,22 +332,40 @@ extension Hooks {
     /// Runs `willStop` of modules in their order, each with the shutdown timeout, after their `didStart` and the
     /// delivery of missed events have ended.
     ///
-    /// - Parameter patience: How long to wait for those in all. A module in which they still run is not told.
-    func announceStop(to generations: [Generation], waitingAtMost patience: Duration) {
-        let timeout = configuration.shutdownTimeout
-        let end = monotonicNow().adding(patience.nanoseconds)
+    /// - Parameter patience: How long to wait for those in all; `nil` for as long as a change waits for hooks. A module
+    ///   in which they still run is not told then, or, in a change, when they have ended.
+    func announceStop(to generations: [Generation], waitingAtMost patience: Duration? = nil) {
+        let end = monotonicNow().adding((patience ?? patienceWithOthers).nanoseconds)
         for generation in generations { generation.isEnding.store(true, ordering: .sequentiallyConsistent) }
-        forEach(generations, .warning) { generation throws(PluginError) in
-            guard generation.hooks["willStop"] != nil else { return }
+        for generation in generations where generation.hooks["willStop"] != nil {
             let left = Duration.nanoseconds(max(0, end - monotonicNow()))
-            guard generation.waitForCodeAfterStart(within: left), !generation.isHanging.load(ordering: .acquiring)
-            else {
+            let hasStarted = generation.waitForCodeAfterStart(within: left)
+            guard !hasStarted, patience == nil, !waitsForAll else {
+                tellStop(generation, hasStarted: hasStarted)
+                continue
+            }
+            changePatience.end()
+            let before = generation.addCodeAfterStart()
+            ThreadPool.shared.run {
+                before.previous?.wait()  // It has a timeout of its own.
+                tellStop(generation, hasStarted: true)
+                before.end.leave()
+            }
+        }
+    }
+
+    /// Runs `willStop` of a module, unless code of its start is still running, and logs its failure.
+    private func tellStop(_ generation: Generation, hasStarted: Bool) {
+        do throws(PluginError) {
+            guard hasStarted, !generation.isHanging.load(ordering: .acquiring) else {
                 throw PluginError(
                     .activationFailed,
                     "willStop of \(generation.name) (\(generation.file)) is not called: its didStart or a subscriber to "
                         + "a sticky event has not returned.")
             }
-            _ = try begin(.willStop, of: generation, timeout: timeout)?.wait()
+            _ = try begin(.willStop, of: generation, timeout: configuration.shutdownTimeout)?.wait()
+        } catch {
+            generation.log(.warning, error.message)
         }
     }
 
@@ -349,12 +375,7 @@ extension Hooks {
         _ level: LogLevel, _ generation: Generation, _ body: @escaping @Sendable () throws(PluginError) -> Void
     ) {
         let log: @Sendable (PluginError?) -> Void = { if let error = $0 { generation.log(level, error.message) } }
-        let end = DispatchGroup()
-        end.enter()
-        let before = generation.codeAfterStart.withLock { code in
-            defer { code = end }
-            return code
-        }
+        let (before, end) = generation.addCodeAfterStart()
         let run: @Sendable () -> PluginError? = {
             defer { end.leave() }
             before?.wait()  // It has a timeout of its own.
@@ -366,13 +387,5 @@ extension Hooks {
             }
         }
         log(attempt(run, late: log) ?? nil)
-    }
-
-    private func forEach(
-        _ generations: [Generation], _ level: LogLevel, _ body: (Generation) throws(PluginError) -> Void
-    ) {
-        for generation in generations {
-            do throws(PluginError) { try body(generation) } catch { generation.log(level, error.message) }
-        }
     }
 }

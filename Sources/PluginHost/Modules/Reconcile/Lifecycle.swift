@@ -63,7 +63,6 @@ final class Lifecycle: Sendable {
                 }
                 phase = .started(disk)
                 context.acceptStarts()
-                context.announcements.begin()
                 return disk
             case .started: return nil
             case .stopped:

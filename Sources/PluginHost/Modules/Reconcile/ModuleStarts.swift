@@ -13,6 +13,8 @@ struct ModuleStarts: Sendable {
     var slow: [ObjectIdentifier: SlowStart] = [:]
     /// The modules that are set up, but require one of ``slow``.
     var parked: [ObjectIdentifier: Reconciler.Newcomer] = [:]
+    /// The modules with which the current change goes on, and that were in ``slow`` or ``parked`` before.
+    var resumed: [Generation] = []
 
     struct OpenedFile: Sendable {
         let path: String
@@ -55,6 +57,8 @@ final class SlowStart: @unchecked Sendable {
     let newcomer: Reconciler.Newcomer
     /// The name of the hook.
     let hook: String
+    /// Whether the hook is one of the module that it replaces; none of its own is running.
+    let isOfPredecessor: Bool
     /// When the hook was called, in `CLOCK_MONOTONIC` nanoseconds.
     private let begin: Int64
     /// The result of the hook; `nil` while it runs.
@@ -62,8 +66,8 @@ final class SlowStart: @unchecked Sendable {
     /// Whether the module is to be torn down when the hook has returned.
     private(set) var isAbandoned = false
 
-    init(_ newcomer: Reconciler.Newcomer, _ hook: String, since begin: Int64) {
-        (self.newcomer, self.hook, self.begin) = (newcomer, hook, begin)
+    init(_ newcomer: Reconciler.Newcomer, _ hook: String, since begin: Int64, isOfPredecessor: Bool = false) {
+        (self.newcomer, self.hook, self.begin, self.isOfPredecessor) = (newcomer, hook, begin, isOfPredecessor)
     }
 
     /// The reason why the module cannot be served yet. It is the same as long as the hook runs.
@@ -93,11 +97,19 @@ extension ChangeContext {
     /// - Returns: What to do with the hook's result, on any thread.
     func leave(_ start: SlowStart, after time: Duration) -> @Sendable (Result<Void, PluginError>) -> Void {
         starts.slow[ObjectIdentifier(start.newcomer.candidate.module)] = start
+        start.newcomer.generation.isLate.store(true, ordering: .relaxed)
+        showLateModules()
         start.newcomer.generation.log(
             .warning,
             "is still starting: its \(start.hook) has not returned within \(time). The others start "
                 + "without it; it joins them when that returns.")
         return { [weak self] outcome in self?.later { $0.take(outcome, of: start) } }
+    }
+
+    /// Lets the modules whose starts go on after the change that began them find each other, and themselves.
+    func showLateModules() {
+        let late = (starts.going.map(\.generation) + starts.resumed).filter { $0.isSetUp.load(ordering: .acquiring) }
+        registry.setLate(late.inOrder) { $0.inOrder }
     }
 
     /// Starts a module like a newcomer, now that its hook has returned.
@@ -109,13 +121,14 @@ extension ChangeContext {
 
     /// Ends the starts that a host which ends does not wait for, before the modules that serve are stopped.
     func endStarts() {
-        for start in starts.slow.values {
+        for start in starts.slow.values where !start.isOfPredecessor {
             start.newcomer.generation.isEnding.store(true, ordering: .sequentiallyConsistent)
             start.newcomer.generation.log(
                 .warning, "was still starting when the host stopped (\(start.note)), and was not torn down.")
         }
-        let parked = starts.parked.values.map(\.generation).inOrder
-        for generation in parked.reversed() { Drain(context: self).tearDownAtEnd(generation) }
+        let idle = starts.slow.values.filter(\.isOfPredecessor).map(\.newcomer) + starts.parked.values
+        for generation in idle.map(\.generation).inOrder.reversed() { Drain(context: self).tearDownAtEnd(generation) }
         starts = ModuleStarts()
+        showLateModules()
     }
 }

@@ -78,6 +78,8 @@ struct Publication {
         for newcomer in newcomers.values { newcomer.generation.isStarting.store(false, ordering: .relaxed) }
         context.proposed = outer
         context.propose()
+        context.starts.resumed = []
+        context.showLateModules()
         for newcomer in newcomers.values { newcomer.handOver?.finish() }
 
         for restart in restarts { ThreadPool.shared.run(restart) }
@@ -92,7 +94,7 @@ struct Publication {
         hooks.announceMissedEvents(to: started.map(\.generation))
         announceRegistered()
         announce(started)
-        hooks.announceStop(to: replaced.map(\.generation), waitingAtMost: context.configuration.hookTimeout)
+        hooks.announceStop(to: replaced.map(\.generation))
         VersionRetention(context: context).keep(leaving: plan.leaving)
         Drain(context: context).retire((gone + replaced).map(\.generation))
     }

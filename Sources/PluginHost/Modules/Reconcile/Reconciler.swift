@@ -123,6 +123,7 @@ struct Reconciler {
             newcomers[key] = start.newcomer
             if case .failure(let error) = outcome { fail(start.newcomer.candidate, error) }
         }
+        context.starts.resumed = newcomers.values.map(\.generation)
     }
 
     /// Abandons the modules whose hooks have not returned and which would not serve if they had: their files have
@@ -144,7 +145,7 @@ struct Reconciler {
     private mutating func tellStop(_ plan: Plan) {
         let gone = plan.gone.map(\.generation).filter { !told.contains($0.number) }
         told.formUnion(gone.map(\.number))
-        context.hooks.announceStop(to: gone, waitingAtMost: configuration.hookTimeout)
+        context.hooks.announceStop(to: gone)
     }
 
     /// Lets other threads know which modules are being started.
@@ -188,6 +189,7 @@ struct Reconciler {
             if newcomer.handOver == nil, plan.isStarting(newcomer.candidate.path),
                 context.folders.records[newcomer.candidate.path]?.module === newcomer.candidate.module
             {
+                newcomer.generation.isLate.store(true, ordering: .relaxed)
                 context.starts.parked[key] = newcomer
                 continue
             }
@@ -224,10 +226,36 @@ struct Reconciler {
         context.propose()
         // Before the first calls are blocked, since this code may make calls to modules that hand over their states.
         for key in fresh {
-            predecessor(of: key, plan)?.waitForCodeAfterStart(within: configuration.hookTimeout)
+            guard let old = predecessor(of: key, plan), !waitForStart(of: old) else { continue }
+            leave(newcomers[key]!, behind: old)
+            return false
         }
         for key in fresh where !handOver(to: key, plan) { return false }
         return initialize(fresh)
+    }
+
+    /// Waits for `didStart`, and the delivery of missed events, of a module that is to hand over its state. Returns false
+    /// if they have not ended in time: the change then goes on without the successor.
+    private func waitForStart(of old: Generation) -> Bool {
+        let hooks = context.hooks
+        if old.waitForCodeAfterStart(within: hooks.patienceWithOthers) || hooks.waitsForAll { return true }
+        context.patience.end()
+        return false
+    }
+
+    /// Goes on without a newcomer, since the module that is to hand over its state to it is still starting.
+    private mutating func leave(_ newcomer: Newcomer, behind old: Generation) {
+        newcomers[ObjectIdentifier(newcomer.candidate.module)] = nil
+        let patience = context.hooks.patienceWithOthers
+        let code = old.startingCode.withLock { $0 } ?? (name: "didStart", begin: monotonicNow())
+        let name = code.name == "didStart" ? code.name : "delivery of sticky events"
+        let start = SlowStart(newcomer, "predecessor's \(name)", since: code.begin, isOfPredecessor: true)
+        let late = context.leave(start, after: patience)
+        // That code has a timeout of its own, after which the wait ends.
+        ThreadPool.shared.run {
+            _ = old.waitForCodeAfterStart(within: .seconds(1e9))
+            late(.success(()))
+        }
     }
 
     /// Creates a generation of a candidate and sets it up. Returns `nil` if that fails, or if its file had to be loaded

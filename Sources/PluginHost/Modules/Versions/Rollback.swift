@@ -99,11 +99,13 @@ struct Rollback {
                 let name = findings?.names[staged.number] ?? kept.module
                 let module = try loader.load(staged, try loader.open(staged, of: name))
                 guard module.manifest.name == kept.module else {
-                    throw PluginError(.conflict, "It contains the module \(module.manifest.name).")
+                    throw PluginError(
+                        .conflict,
+                        "The file kept at \(kept.path) contains the module \(module.manifest.name.shortened), not "
+                            + "\(kept.module). Put another version back (pluginhost versions \(kept.module)), or copy "
+                            + "the right file into the plugins folder.")
                 }
-                let plugins =
-                    configuration.folders.filter { path.beginsWithBytes(of: $0) }.max { $0.count < $1.count } ?? ""
-                return Return(module: module, path: path, folder: plugins, kept: kept)
+                return Return(module: module, path: path, folder: plugins(of: path), kept: kept)
             } catch {
                 if error.code == .openFailed || error.code == .quarantined { staging.discard(staged) }
                 throw error
@@ -112,6 +114,15 @@ struct Rollback {
             throw PluginError(
                 error.code, "\(kept.module) \(kept.version) is not put back: \(error.message)", source: error.source)
         }
+    }
+
+    /// Returns the plugins folder of a file, as it is given in the configuration.
+    private func plugins(of path: String) -> String {
+        let folder = (path as NSString).deletingLastPathComponent
+        let folders = configuration.folders.map { (given: $0, name: $0.droppingSlashes) }
+        let own = folders.first { folder.hasBytes(of: $0.name) }
+        let above = folders.filter { folder.beginsWithBytes(of: "\($0.name)/") }.max { $0.name.count < $1.name.count }
+        return (own ?? above)?.given ?? ""
     }
 
     private func bring(_ returning: Return) throws(PluginError) -> PlannedChange {

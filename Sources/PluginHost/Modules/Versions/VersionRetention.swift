@@ -113,7 +113,7 @@ extension VersionStore {
 
 extension String {
     /// A folder's path without slashes at its end.
-    fileprivate var droppingSlashes: String {
+    var droppingSlashes: String {
         var path = self
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
         return path
