@@ -38,7 +38,7 @@ extension Calls {
 final class Announcements: Sendable {
     private enum Observers {
         case notYet
-        case listening([UUID: AsyncStream<HostChange>.Continuation])
+        case listening([UUID: ChangeObserver])
         case ended
     }
 
@@ -61,16 +61,16 @@ final class Announcements: Sendable {
     /// Returns a stream of the changes from now on. Before ``begin()`` and after ``end()``, the stream is finished at
     /// once.
     func changes() -> AsyncStream<HostChange> {
-        let (stream, continuation) = AsyncStream.makeStream(of: HostChange.self)
+        let (stream, observer) = ChangeObserver.make()
         let id = UUID()
-        continuation.onTermination = { [weak self] _ in self?.set(nil, for: id) }
-        if !set(continuation, for: id) { continuation.finish() }
+        observer.onTermination { [weak self] in self?.set(nil, for: id) }
+        if !set(observer, for: id) { observer.finish() }
         return stream
     }
 
     /// Adds or removes an observer. Returns false before ``begin()`` and after ``end()``.
     @discardableResult
-    private func set(_ observer: AsyncStream<HostChange>.Continuation?, for id: UUID) -> Bool {
+    private func set(_ observer: ChangeObserver?, for id: UUID) -> Bool {
         observers.withLock { observers in
             guard case .listening(var present) = observers else { return false }
             observers = .notYet  // Avoids copying the dictionary.
@@ -82,7 +82,7 @@ final class Announcements: Sendable {
 
     func tell(_ change: HostChange) {
         let observers = observers.withLock(\.self)
-        if case .listening(let present) = observers { for observer in present.values { observer.yield(change) } }
+        if case .listening(let present) = observers { for observer in present.values { observer.tell(change) } }
     }
 
     /// Finishes the streams of all observers.

@@ -1,0 +1,117 @@
+import AsyncHTTPClient
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import NIOHTTP1
+import PluginABI
+import PluginGateway
+import PluginHost
+import ServiceLifecycle
+import Synchronization
+
+/// A gateway that listens on a port of this machine, with a plugins folder of its own.
+final class TestGateway: Sendable {
+    let gateway: PluginGateway
+    let folder: String
+    let port: Int
+    let group: ServiceGroup
+    private let running: Task<Void, any Error>
+    private let ports: Ports
+
+    private final class Ports: Sendable {
+        let port = Mutex<Int?>(nil)
+    }
+
+    /// The sample modules.
+    static let samples = ["ModuleA", "ModuleB", "ModuleC"].map { "\(buildFolder)/lib\($0).so" }
+
+    /// A gateway that accepts calls. The test ends it.
+    ///
+    /// - Parameters:
+    ///   - modules: The paths of libraries, which are copied into the plugins folder.
+    ///   - configure: Changes the settings of gateway and host.
+    init(
+        _ modules: [String], _ configure: (inout GatewayConfiguration, inout HostConfiguration) -> Void = { _, _ in }
+    ) async throws {
+        folder = try makeFolder()
+        let plugins = "\(folder)/plugins"
+        try FileManager.default.createDirectory(atPath: plugins, withIntermediateDirectories: false)
+        for (number, module) in modules.enumerated() { try copyFile(module, to: "\(plugins)/\(number).so") }
+        var host = HostConfiguration(folders: [plugins])
+        host.stagingFolder = "\(folder)/staging"
+        host.stateFolder = "\(folder)/state"
+        host.takesLinkedModules = false
+        host.schemes = ["app", "call"]
+        var configuration = GatewayConfiguration()
+        configuration.callTimeout = .seconds(60)
+        configure(&configuration, &host)
+        gateway = PluginGateway(PluginHost(host), configuration)
+        var logger = Logger(label: "test")
+        logger.logLevel = .critical
+        let ports = Ports()
+        self.ports = ports
+        let application = Application(
+            responder: gateway.responder, configuration: .init(address: .hostname("127.0.0.1", port: 0)),
+            onServerRunning: { channel in ports.port.withLock { $0 = channel.localAddress?.port } }, logger: logger)
+        let group = ServiceGroup(
+            configuration: .init(services: gateway.services(application), logger: logger))
+        self.group = group
+        running = Task { try await group.run() }
+        let gateway = gateway
+        _ = await becomesTrue { ports.port.withLock { $0 } != nil && gateway.isReady }
+        port = ports.port.withLock { $0 } ?? 0
+    }
+
+    var plugins: String { "\(folder)/plugins" }
+
+    func end() async throws {
+        await group.triggerGracefulShutdown()
+        try await running.value
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    // MARK: Requests
+
+    struct Answer {
+        let status: Int
+        let headers: [(String, String)]
+        let body: [UInt8]
+
+        var text: String { String(decoding: body, as: UTF8.self) }
+        var json: Value { get throws { try Value(json: text) } }
+        var code: String? { (try? json)?["code"]?.string }
+
+        func header(_ name: String) -> String? { headers.first { $0.0.lowercased() == name.lowercased() }?.1 }
+    }
+
+    func request(_ method: String, _ path: String, _ headers: [(String, String)] = []) -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)\(path)")
+        request.method = .RAW(value: method)
+        request.headers.add(contentsOf: HTTPHeaders(headers))
+        return request
+    }
+
+    func ask(
+        _ method: String, _ path: String, headers: [(String, String)] = [], body: [UInt8]? = nil
+    ) async throws -> Answer {
+        var request = request(method, path, headers)
+        if let body { request.body = .bytes(ByteBuffer(bytes: body)) }
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(120))
+        let content = try await response.body.collect(upTo: 64 << 20)
+        return Answer(
+            status: Int(response.status.code), headers: response.headers.map { ($0.name, $0.value) },
+            body: Array(content.readableBytesView))
+    }
+
+    func get(_ path: String, _ headers: [(String, String)] = []) async throws -> Answer {
+        try await ask("GET", path, headers: headers)
+    }
+
+    /// Calls an action with a body of JSON.
+    func call(_ path: String, _ json: String, _ headers: [(String, String)] = []) async throws -> Answer {
+        try await ask(
+            "POST", "/call/\(path)", headers: [("Content-Type", "application/json")] + headers, body: Array(json.utf8))
+    }
+}
