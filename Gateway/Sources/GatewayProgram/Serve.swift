@@ -92,7 +92,7 @@ struct Serve: AsyncParsableCommand {
         let gateway = PluginGateway(makeHost(), try gatewayConfiguration(), metrics: metrics)
         let address = try ListenAddress(listen)
         let application = Application(
-            responder: gateway.responder, server: try server(),
+            responder: gateway.responder, server: try server(gateway),
             configuration: ApplicationConfiguration(
                 address: .hostname(address.host, port: address.port), serverName: nil,
                 availableConnectionsDelegate: MaximumAvailableConnections(connectionLimit)),
@@ -129,9 +129,10 @@ struct Serve: AsyncParsableCommand {
         return configuration
     }
 
-    private func server() throws -> HTTPServerBuilder {
+    private func server(_ gateway: PluginGateway) throws -> HTTPServerBuilder {
         let plain = HTTPServerBuilder.http1(
             configuration: .init(
+                additionalChannelHandlers: [gateway.departureHandler],
                 idleTimeout: .nanoseconds(Int64(idleTimeout * 1e9)),
                 httpDecoderConfiguration: .init(
                     maxHeaderFieldSize: 32 << 10, maxHeaderListSize: 64 << 10, maxHeaderFieldCount: 100)))

@@ -73,11 +73,10 @@ extension PluginGateway {
         try admission.enter(call.module)
         let outcome = CallOutcome()
         let task = Task(executorPreference: threads) { [host, admission] in
-            // The result counts also if nobody waits for it any more.
+            // The place is taken until the action is over, even if nobody waits for its result any more.
             defer { admission.leave(call.module) }
             do throws(PluginError) {
-                let value = try await host.open(call.url, call.parameters, origin: .remote, timeout: call.timeout)
-                outcome.set(.success(value))
+                outcome.set(.success(try await host.open(call.url, call.parameters, origin: .remote, timeout: call.timeout)))
             } catch {
                 outcome.set(.failure(error))
             }

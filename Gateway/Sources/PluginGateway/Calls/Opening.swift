@@ -10,7 +10,7 @@ extension PluginGateway {
     ) async throws(Problem) -> Response {
         try checkReady()
         let catalog = catalog.current
-        guard !target.host.isEmpty, let found = find(target, catalog) else {
+        guard !target.host.isEmpty, let found = try find(target, catalog) else {
             throw Problem(.noRoute, "There is nothing at this path.")
         }
         let methods = "GET, HEAD, POST"
@@ -32,11 +32,12 @@ extension PluginGateway {
     /// does not matter, since there may be a proxy in between.
     private func find(
         _ target: RequestTarget, _ catalog: Catalog.Contents
-    ) -> (url: String, explanation: URLExplanation)? {
+    ) throws(Problem) -> (url: String, explanation: URLExplanation)? {
         for scheme in catalog.schemes {
             let url = "\(scheme)://\(target.host)\(target.path)\(target.query)"
             let explanation = host.resolve(url, origin: .remote)
             if explanation.route != nil { return (url, explanation) }
+            if let error = explanation.error, error.code == .invalidURL { throw Problem(error) }
         }
         return nil
     }

@@ -50,16 +50,17 @@ final class TestGateway: Sendable {
         gateway = PluginGateway(PluginHost(host), configuration)
         var logger = Logger(label: "test")
         logger.logLevel = .critical
-        let ports = Ports()
+        let (ports, gateway) = (Ports(), gateway)
         self.ports = ports
         let application = Application(
-            responder: gateway.responder, configuration: .init(address: .hostname("127.0.0.1", port: 0)),
+            responder: gateway.responder,
+            server: .http1(configuration: .init(additionalChannelHandlers: [gateway.departureHandler])),
+            configuration: .init(address: .hostname("127.0.0.1", port: 0)),
             onServerRunning: { channel in ports.port.withLock { $0 = channel.localAddress?.port } }, logger: logger)
         let group = ServiceGroup(
             configuration: .init(services: gateway.services(application), logger: logger))
         self.group = group
         running = Task { try await group.run() }
-        let gateway = gateway
         _ = await becomesTrue { ports.port.withLock { $0 } != nil && gateway.isReady }
         port = ports.port.withLock { $0 } ?? 0
     }
