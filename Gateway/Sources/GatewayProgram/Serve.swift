@@ -36,7 +36,8 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "The private key of the server, in PEM.")
     var key: String?
 
-    @Option(help: "A further name by which clients on this machine may address the gateway. Can be given more than once.")
+    @Option(
+        help: "A further name by which clients on this machine may address the gateway. Can be given more than once.")
     var host: [String] = []
 
     @Option(help: "The maximum size of a request's body, in bytes.")
@@ -151,7 +152,8 @@ struct ListenAddress {
     let port: Int
 
     init(_ text: String) throws {
-        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]), colon > text.startIndex
+        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]),
+            colon > text.startIndex
         else { throw ValidationError("--listen \(text) is not an address with a port, such as 127.0.0.1:8080.") }
         var host = text[..<colon]
         if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }

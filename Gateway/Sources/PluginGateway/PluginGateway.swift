@@ -3,6 +3,7 @@ public import Hummingbird
 import PluginABI
 public import PluginHost
 import Synchronization
+public import Tracing
 
 /// Serves a host over HTTP: calls, routes, events, health, metrics, and a description of all of it.
 ///
@@ -18,6 +19,7 @@ public final class PluginGateway: Sendable {
     /// The registry that the gateway counts in.
     public let metrics: PrometheusMetrics
 
+    let tracer: any Tracer
     let admission: Admission
     let catalog: Catalog
     let events: EventLog
@@ -38,10 +40,12 @@ public final class PluginGateway: Sendable {
     ///     if that is one of them.
     ///   - configuration: The settings.
     ///   - metrics: The registry to count in, which `/metrics` shows.
+    ///   - tracer: The tracer for the spans of calls.
     public init(
-        _ host: PluginHost, _ configuration: GatewayConfiguration = .init(), metrics: PrometheusMetrics = .init()
+        _ host: PluginHost, _ configuration: GatewayConfiguration = .init(), metrics: PrometheusMetrics = .init(),
+        tracer: any Tracer = InstrumentationSystem.tracer
     ) {
-        (self.host, self.configuration, self.metrics) = (host, configuration, metrics)
+        (self.host, self.configuration, self.metrics, self.tracer) = (host, configuration, metrics, tracer)
         admission = Admission(total: configuration.callLimit, perModule: configuration.moduleCallLimit)
         catalog = Catalog(host)
         events = EventLog(kept: configuration.keptEvents, streams: configuration.streamLimit)
@@ -105,7 +109,8 @@ public final class PluginGateway: Sendable {
     private func operate(_ target: RequestTarget, _ request: Request) throws(Problem) -> Response? {
         switch target.path {
         case "/healthz": return try reading(request) { .text("ok\n") }
-        case "/readyz": return try reading(request) { isReady ? .text("ready\n") : .text("not ready\n", .serviceUnavailable) }
+        case "/readyz":
+            return try reading(request) { isReady ? .text("ready\n") : .text("not ready\n", .serviceUnavailable) }
         default: return nil
         }
     }
@@ -123,7 +128,9 @@ public final class PluginGateway: Sendable {
 }
 
 extension Response {
-    static func text(_ text: String, _ status: HTTPResponse.Status = .ok, type: String = "text/plain; charset=utf-8") -> Response {
+    static func text(_ text: String, _ status: HTTPResponse.Status = .ok, type: String = "text/plain; charset=utf-8")
+        -> Response
+    {
         Response(
             status: status, headers: [.contentType: type, .cacheControl: "no-store"],
             body: ResponseBody(byteBuffer: ByteBuffer(string: text)))

@@ -66,7 +66,8 @@ import Testing
         async let first = gateway.call("Lab/sleep", "{\"file\": \"\(folder)/a\"}")
         async let second = gateway.call("Lab/sleep", "{\"file\": \"\(folder)/b\"}")
         let files = FileManager.default
-        #expect(await becomesTrue { files.fileExists(atPath: "\(folder)/a") && files.fileExists(atPath: "\(folder)/b") })
+        #expect(
+            await becomesTrue { files.fileExists(atPath: "\(folder)/a") && files.fileExists(atPath: "\(folder)/b") })
         let busy = try await gateway.call("Lab/number", "{\"n\": 1}")
         #expect(busy.status == 429)
         #expect(busy.header("Retry-After") == "1")

@@ -57,8 +57,9 @@ import Testing
         let gateway = try await TestGateway([labModule.build()])
         let deep = String(repeating: "[", count: 100_000)
         #expect(try await gateway.call("Lab/echo", "{\"value\": \(deep)").code == "invalidValue")
-        #expect(try await gateway.call("Lab/echo", "{\"value\": [9223372036854775807, -9223372036854775808]}").text
-            == "[9223372036854775807,-9223372036854775808]")
+        #expect(
+            try await gateway.call("Lab/echo", "{\"value\": [9223372036854775807, -9223372036854775808]}").text
+                == "[9223372036854775807,-9223372036854775808]")
         #expect(try await gateway.call("Lab/number", "{\"n\": 3.0}").text == "3")
         try await gateway.end()
     }

@@ -102,7 +102,9 @@ private final class EventReader: Sendable {
 
     @Test func `the registry drops further series and counts them`() {
         let metrics = PrometheusMetrics(limit: 2)
-        for number in 1...5 { metrics.makeCounter(label: "a.b", dimensions: [("n\"", "x\"\n\(number)")]).increment(by: 2) }
+        for number in 1...5 {
+            metrics.makeCounter(label: "a.b", dimensions: [("n\"", "x\"\n\(number)")]).increment(by: 2)
+        }
         metrics.makeTimer(label: "a.b", dimensions: []).recordNanoseconds(1)
         #expect(
             metrics.text == """

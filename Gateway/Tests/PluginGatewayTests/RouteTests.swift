@@ -13,7 +13,8 @@ import Testing
         #expect(try await gateway.get("/shop/x?size=7&utm_source=y").text == "[\"x\",7]")
         #expect(try await gateway.get("/shop/x?size=seven").code == "mistypedParameter")
         let posted = try await gateway.ask(
-            "POST", "/shop/x?size=7", headers: [("Content-Type", "application/json")], body: Array("{\"size\": 8}".utf8))
+            "POST", "/shop/x?size=7", headers: [("Content-Type", "application/json")], body: Array("{\"size\": 8}".utf8)
+        )
         #expect(posted.text == "[\"x\",8]")
         let head = try await gateway.ask("HEAD", "/shop/x")
         #expect(head.status == 200)

@@ -1,5 +1,8 @@
+import PluginABI
 import PluginHost
 import Testing
+
+@testable import TestSupport
 
 @Suite struct UnreadChangesTests {
     @Test func `a reader that is too slow is told how many changes it has missed`() async throws {

@@ -2,6 +2,8 @@ import PluginABI
 import PluginHost
 import Testing
 
+@testable import TestSupport
+
 @Suite struct ServedManifestTests {
     @Test func `The manifest of a module that serves can be read, and only that`() throws {
         let host = try TestHost([CModule(name: "Served").build()])

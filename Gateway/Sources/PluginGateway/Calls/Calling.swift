@@ -59,8 +59,9 @@ extension PluginGateway {
     func make(_ call: GatewayCall, _ request: Request, _ connection: Connection?) async throws(Problem) -> Response {
         let start = ContinuousClock.now
         do throws(Problem) {
-            let value = try await result(of: call, connection)
-            let response = try response(to: request, value, call)
+            let response = try await traced(call, request) { () throws(Problem) in
+                try self.response(to: request, try await result(of: call, connection), call)
+            }
             count(call, nil, since: start)
             return response
         } catch {
@@ -76,7 +77,8 @@ extension PluginGateway {
             // The place is taken until the action is over, even if nobody waits for its result any more.
             defer { admission.leave(call.module) }
             do throws(PluginError) {
-                outcome.set(.success(try await host.open(call.url, call.parameters, origin: .remote, timeout: call.timeout)))
+                outcome.set(
+                    .success(try await host.open(call.url, call.parameters, origin: .remote, timeout: call.timeout)))
             } catch {
                 outcome.set(.failure(error))
             }
@@ -113,6 +115,7 @@ extension PluginError {
     fileprivate static func late(_ call: GatewayCall) -> PluginError {
         PluginError(
             .deadlineExceeded,
-            "The call took longer than \(call.timeout). It continues, because a synchronous action cannot be interrupted.")
+            "The call took longer than \(call.timeout). It continues, because a synchronous action cannot be interrupted."
+        )
     }
 }

@@ -33,7 +33,8 @@ extension PluginGateway {
         }
     }
 
-    private static func parameters(json body: ByteBuffer, for action: Catalog.Action?) throws(Problem) -> CallParameters {
+    private static func parameters(json body: ByteBuffer, for action: Catalog.Action?) throws(Problem) -> CallParameters
+    {
         let value: Value
         do throws(PluginError) {
             value = try body.withUnsafeReadableBytes { (bytes) throws(PluginError) in try Value(strictJSON: bytes) }
@@ -98,7 +99,8 @@ extension PluginGateway {
         let number = isShort ? text.dropLast(2) : text.hasSuffix("s") ? text.dropLast() : text[...]
         let parts = number.split(separator: ".", omittingEmptySubsequences: false)
         let areDigits = parts.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy { (48...57).contains($0) } }
-        guard number.utf8.count <= 12, parts.count <= (isShort ? 1 : 2), areDigits, let amount = Double(number), amount > 0
+        guard number.utf8.count <= 12, parts.count <= (isShort ? 1 : 2), areDigits, let amount = Double(number),
+            amount > 0
         else {
             throw Problem(
                 .invalidHeader, "The header Timeout must be a number of seconds above 0, such as 2.5, or as 250ms.")

@@ -39,7 +39,8 @@ extension PluginGateway {
                 let line: String?
                 do throws(PluginError) {
                     guard number < limit else {
-                        throw PluginError(.overloaded, "The cursor has more than \(limit) elements, which is the limit.")
+                        throw PluginError(
+                            .overloaded, "The cursor has more than \(limit) elements, which is the limit.")
                     }
                     line = try await Task(executorPreference: threads) { () async -> Result<Value, PluginError> in
                         do throws(PluginError) {
@@ -49,7 +50,9 @@ extension PluginGateway {
                         }
                     }.value.get().line
                 } catch {
-                    line = Value.map(["error": ["code": .string(error.code.rawValue), "message": .string(error.message)]]).json
+                    line =
+                        Value.map(["error": ["code": .string(error.code.rawValue), "message": .string(error.message)]])
+                        .json
                     try await writer.write(ByteBuffer(string: "\(line ?? "")\n"))
                     break
                 }

@@ -61,7 +61,9 @@ final class Catalog: Sendable {
         func action(_ target: String, _ action: String) -> (module: String, action: Action)? {
             guard let place = places[target] else { return nil }
             let module = modules[place.module]
-            guard let found = module.targets[place.target].actions.first(where: { $0.name == action }) else { return nil }
+            guard let found = module.targets[place.target].actions.first(where: { $0.name == action }) else {
+                return nil
+            }
             return (module.name, found)
         }
     }

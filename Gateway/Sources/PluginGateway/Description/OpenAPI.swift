@@ -4,7 +4,9 @@ import PluginHost
 
 extension PluginGateway {
     /// `GET /openapi.json`: what the gateway serves at this moment.
-    func openAPIResponse() -> Response { .text(OpenAPI(catalog.current, configuration).document.json, type: "application/json") }
+    func openAPIResponse() -> Response {
+        .text(OpenAPI(catalog.current, configuration).document.json, type: "application/json")
+    }
 }
 
 /// A description by OpenAPI 3.1.
@@ -96,7 +98,8 @@ struct OpenAPI {
         "400": "The request or a parameter is not valid.", "401": "The token is missing or unknown.",
         "403": "The program refuses the call.", "404": "There is nothing at this path.",
         "413": "The body is too large.", "415": "The body is of a type that is not accepted.",
-        "422": "The module refuses the call, with a code of its own.", "429": "Too many calls of the module are in flight.",
+        "422": "The module refuses the call, with a code of its own.",
+        "429": "Too many calls of the module are in flight.",
         "500": "The module has failed.", "503": "The gateway cannot make the call at this moment.",
         "504": "The deadline has passed.", "default": "Any other failure.",
     ]

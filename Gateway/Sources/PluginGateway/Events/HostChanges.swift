@@ -42,7 +42,10 @@ extension ModuleStatus {
 
 extension GenerationStatus {
     fileprivate var event: Value {
-        ["module": .string(name), "version": .string(version), "generation": .int(number), "state": .string(state.rawValue)]
+        [
+            "module": .string(name), "version": .string(version), "generation": .int(number),
+            "state": .string(state.rawValue),
+        ]
     }
 }
 

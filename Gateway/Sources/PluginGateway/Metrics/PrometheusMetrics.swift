@@ -99,7 +99,9 @@ public final class PrometheusMetrics: MetricsFactory, Sendable {
         let names = Dictionary(grouping: all) { $0.key.name }
         for (name, series) in names.sorted(by: { $0.key < $1.key }) {
             text += "# TYPE \(name) \(kinds[name]?.rawValue ?? "untyped")\n"
-            for (key, one) in series.sorted(by: { $0.key.labels < $1.key.labels }) { one.write(key.name, key.labels, to: &text) }
+            for (key, one) in series.sorted(by: { $0.key.labels < $1.key.labels }) {
+                one.write(key.name, key.labels, to: &text)
+            }
         }
         return text + "# TYPE metrics_series_dropped_total counter\nmetrics_series_dropped_total \(dropped)\n"
     }

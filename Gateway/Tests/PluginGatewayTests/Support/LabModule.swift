@@ -42,7 +42,8 @@ let labModule: CModule = {
                         reply_value(call->token, plugin_value_object(made));
                         host->object_release(host, made);
                         """),
-                .init(name: "item", manifest: remote, parameters: ["id": "string", "size": "int"], body: listArguments),
+                .init(
+                    name: "item", manifest: remote, parameters: ["id": "string", "size": "int"], body: listArguments),
             ])
     ]
     module.types = [

@@ -10,6 +10,7 @@ import PluginGateway
 import PluginHost
 import ServiceLifecycle
 import Synchronization
+import Tracing
 
 /// A gateway that listens on a port of this machine, with a plugins folder of its own.
 final class TestGateway: Sendable {
@@ -33,7 +34,8 @@ final class TestGateway: Sendable {
     ///   - modules: The paths of libraries, which are copied into the plugins folder.
     ///   - configure: Changes the settings of gateway and host.
     init(
-        _ modules: [String], _ configure: (inout GatewayConfiguration, inout HostConfiguration) -> Void = { _, _ in }
+        _ modules: [String], tracer: any Tracer = NoOpTracer(),
+        _ configure: (inout GatewayConfiguration, inout HostConfiguration) -> Void = { _, _ in }
     ) async throws {
         folder = try makeFolder()
         let plugins = "\(folder)/plugins"
@@ -47,7 +49,7 @@ final class TestGateway: Sendable {
         var configuration = GatewayConfiguration()
         configuration.callTimeout = .seconds(60)
         configure(&configuration, &host)
-        gateway = PluginGateway(PluginHost(host), configuration)
+        gateway = PluginGateway(PluginHost(host), configuration, tracer: tracer)
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         let (ports, gateway) = (Ports(), gateway)
@@ -75,44 +77,27 @@ final class TestGateway: Sendable {
 
     // MARK: Requests
 
-    struct Answer {
-        let status: Int
-        let headers: [(String, String)]
-        let body: [UInt8]
+    typealias Answer = TestClient.Answer
 
-        var text: String { String(decoding: body, as: UTF8.self) }
-        var json: Value { get throws { try Value(json: text) } }
-        var code: String? { (try? json)?["code"]?.string }
-
-        func header(_ name: String) -> String? { headers.first { $0.0.lowercased() == name.lowercased() }?.1 }
-    }
+    private var client: TestClient { TestClient(port: port) }
 
     func request(_ method: String, _ path: String, _ headers: [(String, String)] = []) -> HTTPClientRequest {
-        var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)\(path)")
-        request.method = .RAW(value: method)
-        request.headers.add(contentsOf: HTTPHeaders(headers))
-        return request
+        client.request(method, path, headers)
     }
 
     func ask(
         _ method: String, _ path: String, headers: [(String, String)] = [], body: [UInt8]? = nil
     ) async throws -> Answer {
-        var request = request(method, path, headers)
-        if let body { request.body = .bytes(ByteBuffer(bytes: body)) }
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(120))
-        let content = try await response.body.collect(upTo: 64 << 20)
-        return Answer(
-            status: Int(response.status.code), headers: response.headers.map { ($0.name, $0.value) },
-            body: Array(content.readableBytesView))
+        try await client.ask(method, path, headers: headers, body: body)
     }
 
     func get(_ path: String, _ headers: [(String, String)] = []) async throws -> Answer {
-        try await ask("GET", path, headers: headers)
+        try await client.ask("GET", path, headers: headers)
     }
 
     /// Calls an action with a body of JSON.
     func call(_ path: String, _ json: String, _ headers: [(String, String)] = []) async throws -> Answer {
-        try await ask(
+        try await client.ask(
             "POST", "/call/\(path)", headers: [("Content-Type", "application/json")] + headers, body: Array(json.utf8))
     }
 }
