@@ -14,8 +14,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("{\"a\": 1, \"a\": 2}", "The text has the name “a” twice, in line 1, column 10. Use each name once."),
-        ("{\"a\": 1} x", "The text is not valid JSON: there is text after the value, in line 1, column 10."),
+        ("{\"a\": 1, \"a\": 2}", "The text has the name “a” twice, at line 1, column 10. Use each name once."),
+        ("{\"a\": 1} x", "The text is not valid JSON: there is text after the value, at line 1, column 10."),
         ("", "The text is empty."),
     ])
     func `JSON of other programs is read strictly`(text: String, message: String) {
