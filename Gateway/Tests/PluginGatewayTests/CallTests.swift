@@ -122,6 +122,14 @@ import Testing
         try await gateway.end()
     }
 
+    @Test func `an object that is no cursor cannot leave the program`() async throws {
+        let gateway = try await TestGateway(TestGateway.samples)
+        let answer = try await gateway.call("A/article", "{\"key\": \"apple\"}")
+        #expect(answer.status == 500)
+        #expect(answer.code == "invalidResult")
+        try await gateway.end()
+    }
+
     @Test func `a cursor is sent as lines of JSON`() async throws {
         let gateway = try await TestGateway([labModule.build()]) { configuration, _ in configuration.cursorLimit = 5 }
         let answer = try await gateway.call("Lab/cursor", "{\"count\": 3}")

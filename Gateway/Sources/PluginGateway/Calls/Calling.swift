@@ -60,7 +60,7 @@ extension PluginGateway {
         let start = ContinuousClock.now
         do throws(Problem) {
             let response = try await traced(call, request) { () throws(Problem) in
-                try self.response(to: request, try await result(of: call, connection), call)
+                try await self.response(to: request, try await result(of: call, connection), call)
             }
             count(call, nil, since: start)
             return response

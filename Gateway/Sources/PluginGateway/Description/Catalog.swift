@@ -75,12 +75,15 @@ final class Catalog: Sendable {
         let targets: [Target]
         /// The records and enumerations, as they stand in the manifest.
         let values: [Value]
+        /// The names of the types of objects.
+        let types: Set<String>
 
         fileprivate init(_ name: String, _ manifest: Value) {
             self.name = name
             version = manifest["version"]?.string ?? ""
             targets = (manifest["targets"]?.list ?? []).map(Target.init)
             values = manifest["values"]?.list ?? []
+            types = Set((manifest["types"]?.list ?? []).compactMap { $0["name"]?.string })
         }
     }
 

@@ -65,7 +65,10 @@ struct OpenAPI {
         guard !action.parameters.isEmpty || action.hasRest else { return nil }
         var properties: [String: Value] = [:]
         for parameter in action.parameters {
-            var schema = types.schema(parameter.type).map ?? [:]
+            let type = parameter.type
+            // Null stands for a parameter that is left out.
+            let isNullable = !parameter.isRequired && !type.hasSuffix("?") && type != "any"
+            var schema = types.schema(isNullable ? type + "?" : type).map ?? [:]
             if !parameter.summary.isEmpty { schema["description"] = .string(parameter.summary) }
             if let fallback = parameter.fallback, !fallback.isNull { schema["default"] = fallback }
             properties[parameter.name] = .map(schema)

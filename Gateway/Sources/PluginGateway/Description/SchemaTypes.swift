@@ -4,10 +4,12 @@ import PluginABI
 struct SchemaTypes {
     private let module: String
     private let names: Set<String>
+    private let objects: Set<String>
     private(set) var schemas: [String: Value] = [:]
 
     init(_ module: Catalog.Module) {
         self.module = module.name
+        objects = module.types
         names = Set(module.values.compactMap { $0["name"]?.string })
         for value in module.values {
             guard let name = value["name"]?.string else { continue }
@@ -37,8 +39,7 @@ struct SchemaTypes {
     /// Whether a text names a type of objects, or the kind of all of them.
     func isObject(_ text: String) -> Bool {
         let name = text.hasSuffix("?") ? String(text.dropLast()) : text
-        return Value.Kind(rawValue: name).map { $0 == .object }
-            ?? !(names.contains(name) || name.hasPrefix("list<") || name.hasPrefix("map<"))
+        return name == "object" || objects.contains(name)
     }
 
     /// Returns the schema of a type, as it is written in a manifest.
