@@ -171,7 +171,7 @@ extension HostChange {
             .retired(let generation):
             (generation.file as NSString).lastPathComponent
         case .routesChanged(let file, _), .servicesChanged(let file, _): (file as NSString).lastPathComponent
-        case .problem, .configurationChanged: nil
+        case .problem, .configurationChanged, .missed: nil
         }
     }
 

@@ -1,21 +1,22 @@
-package import PluginABI
+public import PluginABI
 import PluginFile
 
 /// The manifest of a module that serves.
-package struct ServedManifest: Sendable {
+public struct ServedManifest: Sendable {
     /// The file that the module was loaded from. It may have changed since.
-    package let file: String
+    public let file: String
     /// The copy of that file that was opened; `nil` if the module is part of the program.
-    package let copy: String?
+    public let copy: String?
     /// The JSON, without the types that the module derives from its code.
-    package let text: String
+    public let text: String
 }
 
 extension PluginHost {
     /// Returns the manifest of the module that serves under a name. Runs no code of the module.
     ///
+    /// - Parameter name: The name of the module, as in ``ModuleStatus/name``.
     /// - Throws: ``/PluginABI/PluginError/Code/unknownModule``.
-    package func servedManifest(of name: String) throws(PluginError) -> ServedManifest {
+    public func servedManifest(of name: String) throws(PluginError) -> ServedManifest {
         let table = calls.registry.table
         if let known = table.contents.known.modules.first(where: { $0.name == name }) {
             return ServedManifest(file: known.file, copy: nil, text: known.manifestText)

@@ -40,6 +40,8 @@ public enum HostChange: Sendable, CustomStringConvertible {
     case configurationChanged([String])
     /// A folder cannot be read or watched, or the routes or services of a file are not accepted.
     case problem(PluginError)
+    /// This number of changes was not delivered here, because too many had not been read; see ``PluginHost/changes``.
+    case missed(Int)
 
     public var description: String {
         switch self {
@@ -63,6 +65,7 @@ public enum HostChange: Sendable, CustomStringConvertible {
         case .servicesChanged(let file, let count): "\(count) \(count == 1 ? "service" : "services") in \(file)"
         case .configurationChanged(let modules): "configuration changed for \(modules.joined(separator: ", "))"
         case .problem(let error): error.message
+        case .missed(let count): "\(count) \(count == 1 ? "change was" : "changes were") not read in time"
         }
     }
 }

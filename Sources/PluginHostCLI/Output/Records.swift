@@ -136,6 +136,7 @@ extension HostChange {
             ["event": "servicesChanged", "file": .string(file), "services": .int(count)]
         case .configurationChanged(let modules): ["event": "configurationChanged", "modules": .texts(modules)]
         case .problem(let error): ["event": "problem", "error": error.record]
+        case .missed(let count): ["event": "missed", "changes": .int(count)]
         }
     }
 }

@@ -12,4 +12,25 @@ import Testing
             #expect(throws: PluginError.self) { try Value(json: String(repeating: "{\"a\":[", count: count)) }
         }
     }
+
+    @Test(arguments: [
+        ("{\"a\": 1, \"a\": 2}", "The text has the name “a” twice, at line 1, column 10. Use each name once."),
+        ("{\"a\": 1} x", "The text is not valid JSON: there is text after the value, at line 1, column 10."),
+        ("", "The text is empty."),
+    ])
+    func `JSON of other programs is read strictly`(text: String, message: String) {
+        let bytes = Array(text.utf8)
+        let error = #expect(throws: PluginError.self) { try bytes.withUnsafeBytes { try Value(strictJSON: $0) } }
+        #expect(error?.code == .invalidValue)
+        #expect(error?.message == message)
+    }
+
+    @Test func `Invalid UTF-8 is refused, and 64 bits are kept`() throws {
+        let invalid: [UInt8] = [0x22, 0xFF, 0x22]
+        #expect(throws: PluginError.self) { try invalid.withUnsafeBytes { try Value(strictJSON: $0) } }
+        let valid = Array("[9223372036854775807, 1e400]".utf8)
+        #expect(throws: PluginError.self) { try valid.withUnsafeBytes { try Value(strictJSON: $0) } }
+        let largest = Array("[9223372036854775807]".utf8)
+        #expect(try largest.withUnsafeBytes { try Value(strictJSON: $0) } == [.int(.max)])
+    }
 }

@@ -47,7 +47,7 @@ extension Calls {
 /// The notifications of observers and subscribers about a host's modules. All functions may be called from any thread.
 final class Announcements: Sendable {
     private enum Observers {
-        case listening([UUID: AsyncStream<HostChange>.Continuation])
+        case listening([UUID: ChangeObserver])
         case ended
     }
 
@@ -70,16 +70,16 @@ final class Announcements: Sendable {
 
     /// Returns a stream of the changes from now on. After ``end()``, the stream is finished at once.
     func changes() -> AsyncStream<HostChange> {
-        let (stream, continuation) = AsyncStream.makeStream(of: HostChange.self)
+        let (stream, observer) = ChangeObserver.make()
         let id = UUID()
-        continuation.onTermination = { [weak self] _ in self?.set(nil, for: id) }
-        if !set(continuation, for: id) { continuation.finish() }
+        observer.onTermination { [weak self] in self?.set(nil, for: id) }
+        if !set(observer, for: id) { observer.finish() }
         return stream
     }
 
     /// Adds or removes an observer. Returns false after ``end()``.
     @discardableResult
-    private func set(_ observer: AsyncStream<HostChange>.Continuation?, for id: UUID) -> Bool {
+    private func set(_ observer: ChangeObserver?, for id: UUID) -> Bool {
         observers.withLock { observers in
             guard case .listening(var present) = observers else { return false }
             observers = .ended  // Avoids copying the dictionary.
@@ -91,7 +91,7 @@ final class Announcements: Sendable {
 
     func tell(_ change: HostChange) {
         let observers = observers.withLock(\.self)
-        if case .listening(let present) = observers { for observer in present.values { observer.yield(change) } }
+        if case .listening(let present) = observers { for observer in present.values { observer.tell(change) } }
     }
 
     /// Finishes the streams of all observers.

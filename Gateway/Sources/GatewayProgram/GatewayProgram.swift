@@ -1,0 +1,18 @@
+import ArgumentParser
+import Foundation
+import PluginHost
+
+/// The program `pluginhost-gateway`.
+@main
+struct GatewayProgram: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pluginhost-gateway", abstract: "Serves the modules of a plugins folder over HTTP.",
+        subcommands: [Serve.self])
+
+    /// The process of an isolated module is this program, too.
+    static func main() async {
+        PluginHost.runWorkerIfAsked()
+        PluginHost.installFatalSignalReport()
+        await main(nil)
+    }
+}

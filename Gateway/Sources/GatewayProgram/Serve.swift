@@ -1,0 +1,166 @@
+import ArgumentParser
+import Foundation
+import Hummingbird
+import HummingbirdCore
+import HummingbirdTLS
+import Logging
+import Metrics
+import NIOCore
+import NIOSSL
+import PluginGateway
+import PluginHost
+import ServiceLifecycle
+import UnixSignals
+
+/// `pluginhost-gateway serve`.
+struct Serve: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Serves modules until SIGTERM or SIGINT.",
+        discussion: """
+            Prints “Listening on ADDRESS:PORT” when it accepts connections; /readyz tells when it accepts calls. Without \
+            --tokens, it listens on addresses of this machine only.
+            """)
+
+    @Option(help: "A folder with modules. Can be given more than once.")
+    var plugins: [String]
+
+    @Option(help: "The address and port to listen on; port 0 chooses a free one.")
+    var listen = "127.0.0.1:8080"
+
+    @Option(help: "A file with bearer tokens, one in each line, that only its owner can read.")
+    var tokens: String?
+
+    @Option(help: "The certificates of the server, in PEM. With --key, the gateway serves HTTPS.")
+    var certificate: String?
+
+    @Option(help: "The private key of the server, in PEM.")
+    var key: String?
+
+    @Option(
+        help: "A further name by which clients on this machine may address the gateway. Can be given more than once.")
+    var host: [String] = []
+
+    @Option(help: "The maximum size of a request's body, in bytes.")
+    var bodyLimit = 1 << 20
+
+    @Option(help: "How many calls may be in flight.")
+    var callLimit = 256
+
+    @Option(help: "How many calls of one module may be in flight.")
+    var moduleCallLimit = 64
+
+    @Option(help: "How many connections may be open.")
+    var connectionLimit = 2000
+
+    @Option(help: "How long a call may take if the request does not say, in seconds.")
+    var timeout = 30.0
+
+    @Option(help: "The time without a request after which a connection is closed, in seconds.")
+    var idleTimeout = 60.0
+
+    @Option(help: "How long the gateway goes on serving when it ends, after /readyz has changed, in seconds.")
+    var drainDelay = 0.0
+
+    @Option(help: "How long calls in flight may go on when the gateway ends, in seconds.")
+    var drainTimeout = 10.0
+
+    @Flag(help: "Also accept modules that other users could have written.")
+    var trust = false
+
+    func validate() throws {
+        let address = try ListenAddress(listen)
+        guard tokens != nil || address.isLoopback else {
+            throw ValidationError(
+                "--listen \(listen) can be reached from other machines. Give --tokens FILE, or listen on 127.0.0.1.")
+        }
+        guard (certificate == nil) == (key == nil) else {
+            throw ValidationError("--certificate and --key belong together. Give both, or none.")
+        }
+        let counts = [bodyLimit, callLimit, moduleCallLimit, connectionLimit]
+        guard counts.allSatisfy({ (1...(1 << 30)).contains($0) }), callLimit <= 4096 else {
+            throw ValidationError("Limits must be 1 or more; --call-limit at most 4096, the others at most 2^30.")
+        }
+        guard [timeout, idleTimeout].allSatisfy({ $0 > 0 && $0 <= 86_400 }),
+            [drainDelay, drainTimeout].allSatisfy({ $0 >= 0 && $0 <= 86_400 })
+        else { throw ValidationError("Times must be above 0 (those of the drain also 0) and at most 86400 seconds.") }
+    }
+
+    func run() async throws {
+        let metrics = PrometheusMetrics()
+        MetricsSystem.bootstrap(metrics)
+        var logger = Logger(label: "pluginhost-gateway", factory: StreamLogHandler.standardError(label:))
+        logger.logLevel = .notice
+        let gateway = PluginGateway(makeHost(), try gatewayConfiguration(), metrics: metrics)
+        let address = try ListenAddress(listen)
+        let application = Application(
+            responder: gateway.responder, server: try server(gateway),
+            configuration: ApplicationConfiguration(
+                address: .hostname(address.host, port: address.port), serverName: nil,
+                availableConnectionsDelegate: MaximumAvailableConnections(connectionLimit)),
+            onServerRunning: { channel in
+                if let port = channel.localAddress?.port { print("Listening on \(address.shownHost):\(port)") }
+                fflush(nil)
+            }, logger: logger)
+        var group = ServiceGroupConfiguration(
+            services: gateway.services(application), gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+        // What does not end by itself: clients that do not read.
+        group.maximumGracefulShutdownDuration = .seconds(drainDelay + drainTimeout + 20)
+        try await ServiceGroup(configuration: group).run()
+    }
+
+    private func makeHost() -> PluginHost {
+        var configuration = HostConfiguration(folders: plugins)
+        configuration.schemes = ["app", "call"]
+        configuration.trustsEveryone = trust
+        var logger = Logger(label: "modules", factory: StreamLogHandler.standardError(label:))
+        logger.logLevel = .info
+        configuration.log(to: logger)
+        return PluginHost(configuration)
+    }
+
+    private func gatewayConfiguration() throws -> GatewayConfiguration {
+        var configuration = GatewayConfiguration()
+        if let tokens { configuration.access = .tokens(try BearerTokens(file: tokens)) }
+        configuration.hosts = Set(host.map { $0.lowercased() })
+        (configuration.bodyLimit, configuration.callLimit) = (bodyLimit, callLimit)
+        configuration.moduleCallLimit = moduleCallLimit
+        configuration.callTimeout = .seconds(timeout)
+        configuration.drainDelay = .seconds(drainDelay)
+        configuration.drainTimeout = .seconds(drainTimeout)
+        return configuration
+    }
+
+    private func server(_ gateway: PluginGateway) throws -> HTTPServerBuilder {
+        let plain = HTTPServerBuilder.http1(
+            configuration: .init(
+                additionalChannelHandlers: [gateway.departureHandler],
+                idleTimeout: .nanoseconds(Int64(idleTimeout * 1e9)),
+                httpDecoderConfiguration: .init(
+                    maxHeaderFieldSize: 32 << 10, maxHeaderListSize: 64 << 10, maxHeaderFieldCount: 100)))
+        guard let certificate, let key else { return plain }
+        let certificates = try NIOSSLCertificate.fromPEMFile(certificate).map(NIOSSLCertificateSource.certificate)
+        return try .tls(
+            plain,
+            tlsConfiguration: .makeServerConfiguration(
+                certificateChain: certificates, privateKey: .privateKey(try NIOSSLPrivateKey(file: key, format: .pem))))
+    }
+}
+
+/// The text of `--listen`: `127.0.0.1:8080`, `[::1]:8080`.
+struct ListenAddress {
+    let host: String
+    let port: Int
+
+    init(_ text: String) throws {
+        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]),
+            colon > text.startIndex
+        else { throw ValidationError("--listen \(text) is not an address with a port, such as 127.0.0.1:8080.") }
+        var host = text[..<colon]
+        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
+        (self.host, self.port) = (String(host), Int(port))
+    }
+
+    var shownHost: String { host.contains(":") ? "[\(host)]" : host }
+
+    var isLoopback: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
+}

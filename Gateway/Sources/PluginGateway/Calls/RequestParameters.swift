@@ -1,0 +1,142 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PluginABI
+import PluginHost
+
+extension PluginGateway {
+    /// Reads the parameters in the body of a request. No body means no parameters.
+    ///
+    /// - Parameter action: The declaration of the action that gets them; `nil` if it is not known.
+    func parameters(of request: Request, for action: Catalog.Action?) async throws(Problem) -> CallParameters {
+        let body = try await body(of: request)
+        switch try mediaType(of: request) {
+        case "application/json":
+            return try Self.parameters(json: body, for: action)
+        case "application/octet-stream":
+            guard let name = action?.bodyParameter else {
+                throw Problem(
+                    .unsupportedMediaType,
+                    "The action does not have exactly one parameter of the kind bytes. Send application/json.")
+            }
+            return CallParameters([name: .bytes(body.withUnsafeReadableBytes { Bytes(copying: $0) })])
+        case "":
+            guard body.readableBytes == 0 else {
+                throw Problem(.unsupportedMediaType, "The body has no Content-Type. Send application/json.")
+            }
+            return [:]
+        case let type:
+            throw Problem(
+                .unsupportedMediaType,
+                "Bodies of the type “\(type.prefix(100))” are not accepted. Send application/json, or application/octet-stream "
+                    + "for the only parameter of the kind bytes.")
+        }
+    }
+
+    private static func parameters(json body: ByteBuffer, for action: Catalog.Action?) throws(Problem) -> CallParameters
+    {
+        let value: Value
+        do throws(PluginError) {
+            value = try body.withUnsafeReadableBytes { (bytes) throws(PluginError) in try Value(strictJSON: bytes) }
+        } catch {
+            throw Problem(error)
+        }
+        switch value {
+        case .map(let entries):
+            return CallParameters(try action?.decoding(entries) ?? entries)
+        case .list(let values): return CallParameters(positional: values)
+        default:
+            throw Problem(
+                .invalidValue, "The body must be an object with the parameters by name, or a list of them in order.")
+        }
+    }
+
+    /// The media type in lower case, without parameters; empty if there is none.
+    private func mediaType(of request: Request) throws(Problem) -> String {
+        guard let text = request.headers[.contentType] else { return "" }
+        let parts = text.split(separator: ";", maxSplits: 1, omittingEmptySubsequences: false)
+        let type = parts[0].trimmingSpaces.lowercased()
+        if type == "application/json", parts.count > 1 {
+            let rest = parts[1].filter { $0 != " " && $0 != "\"" }.lowercased()
+            guard rest.isEmpty || rest == "charset=utf-8" else {
+                throw Problem(.unsupportedMediaType, "JSON must be in UTF-8.")
+            }
+        }
+        return type
+    }
+
+    /// Reads the body of a request, within its limits of size and time.
+    private func body(of request: Request) async throws(Problem) -> ByteBuffer {
+        let limit = configuration.bodyLimit
+        let tooLarge = Problem(.bodyTooLarge, "The body is larger than \(limit) bytes.", closes: true)
+        if request.headers[.contentEncoding] != nil {
+            throw Problem(.unsupportedMediaType, "The body must not be encoded (Content-Encoding).", closes: true)
+        }
+        if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limit { throw tooLarge }
+        if request.headers[.contentLength] == "0" { return ByteBuffer() }
+        let timer = BodyTimer()
+        let result: Result<ByteBuffer, Problem> = await timer.run(configuration.bodyTimeout) {
+            do {
+                return .success(try await request.body.collect(upTo: limit))
+            } catch is NIOTooManyBytesError {
+                return .failure(tooLarge)
+            } catch let error as HTTPError where error.status == .contentTooLarge {
+                return .failure(tooLarge)
+            } catch {
+                return .failure(Problem(.incompleteBody, "The body is not complete.", closes: true))
+            }
+        }
+        switch result {
+        case .success(let body): return body
+        case .failure(let problem): throw problem
+        }
+    }
+
+    /// Reads how long a call may take: `Timeout: 2.5`, in seconds, or `Timeout: 250ms`.
+    func timeout(of request: Request) throws(Problem) -> Duration {
+        guard let text = request.headers[.timeout] else { return configuration.callTimeout }
+        let isShort = text.hasSuffix("ms")
+        let number = isShort ? text.dropLast(2) : text.hasSuffix("s") ? text.dropLast() : text[...]
+        let parts = number.split(separator: ".", omittingEmptySubsequences: false)
+        let areDigits = parts.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy { (48...57).contains($0) } }
+        guard number.utf8.count <= 12, parts.count <= (isShort ? 1 : 2), areDigits, let amount = Double(number),
+            amount > 0
+        else {
+            throw Problem(
+                .invalidHeader, "The header Timeout must be a number of seconds above 0, such as 2.5, or as 250ms.")
+        }
+        return min(.seconds(isShort ? amount / 1000 : amount), configuration.maximumCallTimeout)
+    }
+}
+
+/// Ends the reading of a body that takes too long.
+private struct BodyTimer {
+    func run(
+        _ limit: Duration, _ read: @escaping @Sendable () async -> Result<ByteBuffer, Problem>
+    ) async -> Result<ByteBuffer, Problem> {
+        await withTaskGroup(of: Result<ByteBuffer, Problem>?.self) { group in
+            group.addTask { await read() }
+            group.addTask {
+                try? await Task.sleep(for: limit)
+                return nil
+            }
+            let first = await group.next() ?? nil
+            group.cancelAll()
+            return first
+                ?? .failure(Problem(.bodyTimeout, "The body did not arrive within \(limit).", closes: true))
+        }
+    }
+}
+
+extension HTTPField.Name {
+    static let timeout = Self("Timeout")!
+}
+
+extension Substring {
+    var trimmingSpaces: Substring {
+        var text = self
+        while text.first == " " { text.removeFirst() }
+        while text.last == " " { text.removeLast() }
+        return text
+    }
+}

@@ -1,0 +1,50 @@
+public import Hummingbird
+public import NIOCore
+import Synchronization
+
+/// The connection that a request came by.
+public struct Connection: Sendable {
+    let channel: any Channel
+
+    /// - Parameter channel: The channel of the connection.
+    public init(_ channel: any Channel) { self.channel = channel }
+
+    /// Whether the client is on this machine.
+    var isLoopback: Bool {
+        guard let address = channel.remoteAddress else { return false }
+        guard let text = address.ipAddress else { return address.pathname != nil }
+        return text == "::1" || ["127.", "::ffff:127."].contains { text.hasPrefix($0) }
+    }
+}
+
+/// A context that knows the connection of its request. With it, a client that leaves cancels its call.
+public protocol ConnectionContext: RequestContext {
+    /// The channel of the connection.
+    var channel: any Channel { get }
+}
+
+/// The context of the requests of the program `pluginhost-gateway`.
+public struct GatewayContext: ConnectionContext {
+    public var coreContext: CoreRequestContextStorage
+    public let channel: any Channel
+
+    public init(source: ApplicationRequestContextSource) {
+        coreContext = .init(source: source)
+        channel = source.channel
+    }
+}
+
+extension Response {
+    /// The response, after which the connection is closed: what the client still sends is not read to its end. The client
+    /// has a second to read the response.
+    func closing(_ connection: Connection?) -> Response {
+        guard let channel = connection?.channel else { return self }
+        var response = self
+        let body = self.body
+        response.body = ResponseBody(contentLength: body.contentLength) { writer in
+            _ = channel.eventLoop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
+            try await body.write(writer)
+        }
+        return response
+    }
+}

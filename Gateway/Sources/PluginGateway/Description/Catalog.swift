@@ -1,0 +1,155 @@
+import PluginABI
+import PluginHost
+import Synchronization
+
+/// What the modules declare, as far as a gateway must know it. Read from the manifests of the modules that serve, again
+/// after each change of the modules.
+final class Catalog: Sendable {
+    private struct State {
+        var version = 0
+        var known: (version: Int, contents: Contents)?
+    }
+
+    private let host: PluginHost
+    private let state = Mutex(State())
+
+    init(_ host: PluginHost) { self.host = host }
+
+    /// Notes that the modules have changed.
+    func invalidate() { state.withLock { $0.version += 1 } }
+
+    /// The declarations of the modules that serve.
+    var current: Contents {
+        let (version, known) = state.withLock { ($0.version, $0.known) }
+        if let known, known.version == version { return known.contents }
+        let contents = Contents(host)
+        state.withLock { $0.known = (version, contents) }
+        return contents
+    }
+
+    /// The declarations at one time.
+    struct Contents: Sendable {
+        private(set) var modules: [Module] = []
+        private(set) var routes: [RouteStatus] = []
+        /// The place of each target in ``modules`` and in the module's targets.
+        private var places: [String: (module: Int, target: Int)] = [:]
+        /// The schemes of HTTP for which there are routes.
+        private(set) var schemes: [String] = []
+
+        fileprivate init(_ host: PluginHost) {
+            for status in host.modules where status.state == .active {
+                guard let name = status.name, let manifest = try? host.servedManifest(of: name),
+                    let value = try? Value(json: manifest.text)
+                else { continue }
+                modules.append(Module(name, value))
+            }
+            for (number, module) in modules.enumerated() {
+                for (place, target) in module.targets.enumerated() { places[target.name] = (number, place) }
+            }
+            routes = host.routes.filter { $0.problem == nil && Self.isHTTP($0.pattern) }
+            for scheme in ["https", "http"]
+            where routes.contains(where: { $0.pattern.hasPrefix("\(scheme)://") || $0.pattern.hasPrefix("//") }) {
+                schemes.append(scheme)
+            }
+        }
+
+        private static func isHTTP(_ pattern: String) -> Bool {
+            ["https://", "http://", "//"].contains { pattern.hasPrefix($0) }
+        }
+
+        /// Returns an action with its module.
+        func action(_ target: String, _ action: String) -> (module: String, action: Action)? {
+            guard let place = places[target] else { return nil }
+            let module = modules[place.module]
+            guard let found = module.targets[place.target].actions.first(where: { $0.name == action }) else {
+                return nil
+            }
+            return (module.name, found)
+        }
+    }
+
+    /// A module that serves.
+    struct Module: Sendable {
+        let name: String
+        let version: String
+        let targets: [Target]
+        /// The records and enumerations, as they stand in the manifest.
+        let values: [Value]
+        /// The names of the types of objects.
+        let types: Set<String>
+
+        fileprivate init(_ name: String, _ manifest: Value) {
+            self.name = name
+            version = manifest["version"]?.string ?? ""
+            targets = (manifest["targets"]?.list ?? []).map(Target.init)
+            values = manifest["values"]?.list ?? []
+            types = Set((manifest["types"]?.list ?? []).compactMap { $0["name"]?.string })
+        }
+    }
+
+    struct Target: Sendable {
+        let name: String
+        let summary: String
+        let actions: [Action]
+
+        fileprivate init(_ node: Value) {
+            name = node["name"]?.string ?? ""
+            summary = node["summary"]?.string ?? ""
+            actions = (node["actions"]?.list ?? []).map(Action.init)
+        }
+    }
+
+    struct Action: Sendable {
+        let name: String
+        let summary: String
+        let isRemote: Bool
+        let hasRest: Bool
+        /// The text of the result's type; empty if the manifest does not name it.
+        let result: String
+        let parameters: [Parameter]
+
+        fileprivate init(_ node: Value) {
+            name = node["name"]?.string ?? ""
+            summary = node["summary"]?.string ?? ""
+            isRemote = node["remote"].map { $0.bool ?? true } ?? false
+            hasRest = node["rest"] != nil && node["rest"]?.bool != false
+            result = node["result"]?.string ?? ""
+            parameters = (node["parameters"]?.list ?? []).map(Parameter.init)
+        }
+
+        /// The name of the only parameter of the kind bytes; `nil` if there is none, or more than one.
+        var bodyParameter: String? {
+            let names = parameters.filter { $0.type == "bytes" || $0.type == "bytes?" }.map(\.name)
+            return names.count == 1 ? names[0] : nil
+        }
+
+        /// Returns the parameters of a JSON body, with bytes read from their base64.
+        func decoding(_ entries: [String: Value]) throws(Problem) -> [String: Value] {
+            var entries = entries
+            for parameter in parameters where parameter.type == "bytes" || parameter.type == "bytes?" {
+                guard let text = entries[parameter.name]?.string else { continue }
+                guard let bytes = Bytes(base64: text) else {
+                    throw Problem(.mistypedParameter, "The parameter “\(parameter.name)” is not valid base64.")
+                }
+                entries[parameter.name] = .bytes(bytes)
+            }
+            return entries
+        }
+    }
+
+    struct Parameter: Sendable {
+        let name: String
+        let summary: String
+        let type: String
+        let isRequired: Bool
+        let fallback: Value?
+
+        fileprivate init(_ node: Value) {
+            name = node["name"]?.string ?? ""
+            summary = node["summary"]?.string ?? ""
+            type = node["type"]?.string ?? "any"
+            isRequired = node["required"]?.bool ?? false
+            fallback = node["default"]
+        }
+    }
+}

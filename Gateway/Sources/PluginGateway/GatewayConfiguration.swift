@@ -1,0 +1,48 @@
+/// The settings of a gateway.
+public struct GatewayConfiguration: Sendable {
+    /// The path before all paths of the gateway, such as `/plugins`; empty for none. Without a slash at its end.
+    public var prefix = ""
+    /// Who may use the gateway.
+    public var access = Access.loopback
+    /// The names under which clients on this machine may address the gateway (`Host`), besides `localhost`, `127.0.0.1`
+    /// and `[::1]`. Checked for ``Access/loopback`` only, against web pages that resolve their own name to this machine.
+    public var hosts: Set<String> = []
+    /// The maximum size of a request's body, in bytes.
+    public var bodyLimit = 1 << 20
+    /// How long a client may take to send a body.
+    public var bodyTimeout: Duration = .seconds(30)
+    /// How long a call may take if the request does not say.
+    public var callTimeout: Duration = .seconds(30)
+    /// The longest time that a request may ask for.
+    public var maximumCallTimeout: Duration = .seconds(300)
+    /// How many calls may be in flight; 1 or more. A call counts until its action is over, even if its client has left.
+    /// This is also the number of threads that calls may occupy.
+    public var callLimit = 256
+    /// How many calls of one module may be in flight; 1 or more.
+    public var moduleCallLimit = 64
+    /// How many event streams may be open.
+    public var streamLimit = 1000
+    /// How many events are kept for clients that resume a stream; 1 or more.
+    public var keptEvents = 1000
+    /// The time between two heartbeats of an event stream.
+    public var heartbeat: Duration = .seconds(15)
+    /// How long the gateway continues to accept requests after it has become not ready, so that a load balancer can
+    /// notice.
+    public var drainDelay: Duration = .zero
+    /// How long calls in flight may go on when the gateway ends.
+    public var drainTimeout: Duration = .seconds(10)
+    /// How many elements of a cursor one response may have.
+    public var cursorLimit = 100_000
+
+    public init() {}
+
+    /// Who may use a gateway.
+    public enum Access: Sendable {
+        /// Whoever connects from this machine. The address of the client must be known; see ``ConnectionContext``.
+        case loopback
+        /// Whoever sends one of these tokens (`Authorization: Bearer …`).
+        case tokens(BearerTokens)
+        /// Everybody. For a program whose own middleware decides.
+        case everyone
+    }
+}

@@ -1,0 +1,40 @@
+import HTTPTypes
+public import Hummingbird
+
+extension PluginGateway {
+    /// Mounts the gateway in a router, under ``GatewayConfiguration/prefix``. The router's own, more specific routes have
+    /// precedence. Middleware that has been added to the router before covers the gateway.
+    ///
+    ///     let gateway = PluginGateway(host)
+    ///     gateway.mount(in: router)
+    ///
+    /// - Parameter router: The router, or a group of routes. With a context that is a ``ConnectionContext``, such as
+    ///   ``GatewayContext``, clients that leave cancel their calls.
+    public func mount<Context: RequestContext>(in router: some RouterMethods<Context>) {
+        let responder = GatewayResponder<Context>(self)
+        for method in Self.methods {
+            router.on(RouterPath("\(configuration.prefix)/**"), method: method, responder: responder)
+        }
+    }
+
+    /// The responder for an application that serves nothing but the gateway.
+    ///
+    ///     Application(responder: gateway.responder)
+    public var responder: GatewayResponder<GatewayContext> { GatewayResponder(self) }
+
+    private static var methods: [HTTPRequest.Method] {
+        [.get, .head, .post, .put, .patch, .delete, .options, .trace, .connect]
+    }
+}
+
+/// Answers requests by a gateway.
+public struct GatewayResponder<Context: RequestContext>: HTTPResponder {
+    private let gateway: PluginGateway
+
+    init(_ gateway: PluginGateway) { self.gateway = gateway }
+
+    public func respond(to request: Request, context: Context) async throws -> Response {
+        let connection = (context as? any ConnectionContext).map { Connection($0.channel) }
+        return await gateway.respond(to: request, connection: connection)
+    }
+}

@@ -1,0 +1,138 @@
+import HTTPTypes
+public import Hummingbird
+import PluginABI
+public import PluginHost
+import Synchronization
+public import Tracing
+
+/// Serves a host over HTTP: calls, routes, events, health, metrics, and a description of all of it.
+///
+///     let gateway = PluginGateway(host)
+///     gateway.mount(in: router)
+///
+/// The gateway serves as long as its ``PluginHostService`` runs. All functions may be called from any thread.
+public final class PluginGateway: Sendable {
+    /// The host that is served.
+    public let host: PluginHost
+    /// The settings that the gateway was made with.
+    public let configuration: GatewayConfiguration
+    /// The registry that the gateway counts in.
+    public let metrics: PrometheusMetrics
+
+    let tracer: any Tracer
+    let admission: Admission
+    let catalog: Catalog
+    let events: EventLog
+    let threads: CallThreads
+    let calls = CallsInFlight()
+    let departures = Departures()
+    private let phase = Mutex(Phase.starting)
+
+    /// The phases of a gateway's life.
+    enum Phase: Sendable {
+        case starting, ready, notReady, draining, ended
+    }
+
+    /// Makes a gateway. It refuses all calls until its ``PluginHostService`` has started the host.
+    ///
+    /// - Parameters:
+    ///   - host: The host. The scheme for targets and actions is the first of ``HostConfiguration/schemes``, or `call`,
+    ///     if that is one of them.
+    ///   - configuration: The settings.
+    ///   - metrics: The registry to count in, which `/metrics` shows.
+    ///   - tracer: The tracer for the spans of calls.
+    public init(
+        _ host: PluginHost, _ configuration: GatewayConfiguration = .init(), metrics: PrometheusMetrics = .init(),
+        tracer: any Tracer = InstrumentationSystem.tracer
+    ) {
+        (self.host, self.configuration, self.metrics, self.tracer) = (host, configuration, metrics, tracer)
+        admission = Admission(total: configuration.callLimit, perModule: configuration.moduleCallLimit)
+        catalog = Catalog(host)
+        events = EventLog(kept: configuration.keptEvents, streams: configuration.streamLimit)
+        threads = CallThreads(limit: configuration.callLimit)
+    }
+
+    /// Whether calls are accepted: the host has started, and the gateway is not ending.
+    public var isReady: Bool { phase.withLock { $0 == .ready } }
+
+    /// Enters a phase, unless a later one has been reached.
+    func enter(_ next: Phase) {
+        phase.withLock { phase in
+            switch (phase, next) {
+            case (.starting, _), (.ready, _), (.notReady, .draining), (_, .ended): phase = next
+            default: break
+            }
+        }
+    }
+
+    /// Throws the error for a call that comes too early or too late.
+    func checkReady() throws(Problem) {
+        switch phase.withLock({ $0 }) {
+        case .ready, .notReady: return
+        case .starting: throw Problem(.hostStarting, "The host is being started.", retryAfter: 1)
+        case .draining, .ended: throw Problem(.hostStopping, "The gateway is ending.", retryAfter: 5)
+        }
+    }
+
+    /// Answers a request.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - connection: The connection that it came by, if it is known. Without it, a client that leaves does not cancel
+    ///     its call, and ``GatewayConfiguration/Access/loopback`` refuses everybody.
+    public func respond(to request: Request, connection: Connection? = nil) async -> Response {
+        do throws(Problem) {
+            let target = try RequestTarget(request, prefix: configuration.prefix)
+            if let response = try operate(target, request) { return response }
+            try checkAccess(request, connection)
+            return try await answer(target, request, connection)
+        } catch {
+            count(error)
+            let response = error.response(isHead: request.method == .head)
+            return error.closes ? response.closing(connection) : response
+        }
+    }
+
+    private func answer(
+        _ target: RequestTarget, _ request: Request, _ connection: Connection?
+    ) async throws(Problem) -> Response {
+        switch target.path {
+        case "/metrics": return try reading(request) { metricsResponse() }
+        case "/openapi.json": return try reading(request) { openAPIResponse() }
+        case "/events": return try reading(request) { () throws(Problem) in try eventsResponse(request) }
+        case _ where target.path.hasPrefix("/call/"): return try await call(target, request, connection)
+        default: return try await open(target, request, connection)
+        }
+    }
+
+    /// Answers what a supervisor asks for, without credentials; `nil` for other requests.
+    private func operate(_ target: RequestTarget, _ request: Request) throws(Problem) -> Response? {
+        switch target.path {
+        case "/healthz": return try reading(request) { .text("ok\n") }
+        case "/readyz":
+            return try reading(request) { isReady ? .text("ready\n") : .text("not ready\n", .serviceUnavailable) }
+        default: return nil
+        }
+    }
+
+    /// Makes the response to a request that only reads.
+    private func reading(
+        _ request: Request, _ make: () throws(Problem) -> Response
+    ) throws(Problem) -> Response {
+        guard request.method == .get || request.method == .head else {
+            throw Problem.method(request.method, allowed: "GET, HEAD")
+        }
+        let response = try make()
+        return request.method == .head ? response.createHeadResponse() : response
+    }
+}
+
+extension Response {
+    static func text(_ text: String, _ status: HTTPResponse.Status = .ok, type: String = "text/plain; charset=utf-8")
+        -> Response
+    {
+        Response(
+            status: status, headers: [.contentType: type, .cacheControl: "no-store"],
+            body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+    }
+}

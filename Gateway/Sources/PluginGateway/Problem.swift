@@ -1,0 +1,110 @@
+import HTTPTypes
+import Hummingbird
+import PluginABI
+
+/// The reason why a request failed, as the client sees it (RFC 9457).
+struct Problem: Error, Sendable {
+    let status: HTTPResponse.Status
+    let error: PluginError
+    /// After how many seconds the client may try again.
+    var retryAfter: Int?
+    /// The methods that the path has.
+    var allowed: String?
+    var challenge: String?
+    /// Whether the connection must be closed, because the rest of the request was not read.
+    var closes = false
+
+    init(_ code: PluginError.Code, _ message: String, retryAfter: Int? = nil, closes: Bool = false) {
+        self.init(PluginError(code, message), retryAfter: retryAfter)
+        self.closes = closes
+    }
+
+    init(_ error: PluginError, retryAfter: Int? = nil) {
+        (status, self.error) = (Self.status(of: error), error)
+        let isPassing = status == .serviceUnavailable || status == .tooManyRequests
+        self.retryAfter = retryAfter ?? (isPassing ? 1 : nil)
+    }
+
+    static func method(_ method: HTTPRequest.Method, allowed: String) -> Problem {
+        var problem = Problem(
+            .methodNotAllowed, "The method \(method.rawValue.prefix(20)) is not possible here. Use \(allowed).")
+        problem.allowed = allowed
+        return problem
+    }
+
+    func response(isHead: Bool) -> Response {
+        var entries: [String: Value] = [
+            "type": "about:blank", "title": .string(status.reasonPhrase), "status": .int(status.code),
+            "code": .string(error.code.rawValue), "detail": .string(error.message),
+        ]
+        if let source = error.source { entries["module"] = .string(source) }
+        var response = Response.text(Value.map(entries).json, status, type: "application/problem+json")
+        if let retryAfter { response.headers[.retryAfter] = String(retryAfter) }
+        if let allowed { response.headers[.allow] = allowed }
+        if let challenge { response.headers[.wwwAuthenticate] = challenge }
+        if closes { response.headers[.connection] = "close" }
+        return isHead ? response.createHeadResponse() : response
+    }
+}
+
+// MARK: Codes
+
+/// The gateway's own codes, besides those of the host.
+extension PluginError.Code {
+    static let hostStarting: Self = "hostStarting"
+    static let hostStopping: Self = "hostStopping"
+    static let methodNotAllowed: Self = "methodNotAllowed"
+    static let uriTooLong: Self = "uriTooLong"
+    static let bodyTooLarge: Self = "bodyTooLarge"
+    static let bodyTimeout: Self = "bodyTimeout"
+    static let incompleteBody: Self = "incompleteBody"
+    static let unsupportedMediaType: Self = "unsupportedMediaType"
+    static let invalidHeader: Self = "invalidHeader"
+    static let unauthorized: Self = "unauthorized"
+    static let forbidden: Self = "forbidden"
+    static let misdirected: Self = "misdirected"
+    static let moduleBusy: Self = "moduleBusy"
+}
+
+extension Problem {
+    /// The status for each code. An error of a module has the status 422, unless it stands here with 500 or more: the
+    /// client cannot have meant what a module looked for in vain.
+    static let statuses: [PluginError.Code: HTTPResponse.Status] = {
+        var statuses: [PluginError.Code: HTTPResponse.Status] = [:]
+        func add(_ status: HTTPResponse.Status, _ codes: PluginError.Code...) {
+            for code in codes { statuses[code] = status }
+        }
+        add(
+            .badRequest, .invalidURL, .missingParameter, .unknownParameter, .mistypedParameter, .invalidValue,
+            .incompleteBody, .invalidHeader)
+        add(.unauthorized, .unauthorized)
+        add(.forbidden, .refused, .forbidden)
+        add(
+            .notFound, .noRoute, .notRemote, .unknownTarget, .unknownAction, .unknownService, .unknownModule,
+            .unknownObject, .deadRoute)
+        add(.methodNotAllowed, .methodNotAllowed)
+        add(.requestTimeout, .bodyTimeout)
+        add(.conflict, .conflict)
+        add(.gone, .generationRetired)
+        add(.contentTooLarge, .bodyTooLarge)
+        add(.uriTooLong, .uriTooLong)
+        add(.unsupportedMediaType, .unsupportedMediaType)
+        add(.misdirectedRequest, .misdirected)
+        add(.tooManyRequests, .moduleBusy)
+        add(.badGateway, .moduleCrashed)
+        add(
+            .serviceUnavailable, .hostStarting, .hostStopping, .hostStopped, .moduleUnavailable, .overloaded,
+            .outOfResources, .cancelled, .interceptorMissing)
+        add(.gatewayTimeout, .deadlineExceeded)
+        add(
+            .internalServerError, .actionFailed, .noReply, .invalidResult, .asynchronousAction, .blockingInTask,
+            .recursionLimit, .circularWait, .instanceFailed, .asynchronousGuard)
+        return statuses
+    }()
+
+    static func status(of error: PluginError) -> HTTPResponse.Status {
+        let status = statuses[error.code]
+        if error.source != nil, (status?.code ?? 400) < 500 { return .unprocessableContent }
+        return status ?? .internalServerError
+    }
+}

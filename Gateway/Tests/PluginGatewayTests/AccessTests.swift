@@ -1,0 +1,96 @@
+import Foundation
+import PluginABI
+import PluginGateway
+import PluginHost
+import Testing
+
+@Suite struct AccessTests {
+    private func tokens(_ text: String) throws -> String {
+        let file = try makeFolder() + "/tokens"
+        try Data(text.utf8).write(to: URL(filePath: file))
+        chmod(file, 0o600)
+        return file
+    }
+
+    @Test func `a token is needed, and the file is read again`() async throws {
+        let file = try tokens("# Of the shop\n0123456789abcdef\n\nfedcba9876543210\n")
+        let access = GatewayConfiguration.Access.tokens(try BearerTokens(file: file))
+        let gateway = try await TestGateway(TestGateway.samples) { configuration, _ in configuration.access = access }
+        for header in [nil, "Bearer", "Bearer 0123456789abcde", "Bearer 0123456789abcdef0", "Basic 0123456789abcdef"] {
+            let answer = try await gateway.call("C/add", "{\"a\": 1}", header.map { [("Authorization", $0)] } ?? [])
+            #expect(answer.status == 401, "\(header ?? "none")")
+            #expect(answer.header("WWW-Authenticate") == "Bearer")
+        }
+        for token in ["0123456789abcdef", "fedcba9876543210"] {
+            #expect(try await gateway.call("C/add", "{\"a\": 1}", [("Authorization", "Bearer \(token)")]).text == "2")
+        }
+        #expect(try await gateway.get("/metrics").status == 401)
+        #expect(try await gateway.get("/readyz").status == 200)
+        try Data("another-token-of-today\n".utf8).write(to: URL(filePath: file))
+        let new = [("Authorization", "Bearer another-token-of-today")]
+        #expect(await becomesTrue { try await gateway.call("C/add", "{\"a\": 1}", new).status == 200 })
+        #expect(try await gateway.call("C/add", "{}", [("Authorization", "Bearer 0123456789abcdef")]).status == 401)
+        try await gateway.end()
+    }
+
+    @Test func `a file of tokens that is not usable is refused`() throws {
+        for text in ["", "# nothing\n", "short\n"] {
+            let file = try tokens(text)
+            #expect(throws: PluginError.self) { try BearerTokens(file: file) }
+        }
+        let open = try tokens("0123456789abcdef\n")
+        chmod(open, 0o644)
+        let error = #expect(throws: PluginError.self) { try BearerTokens(file: open) }
+        #expect(error?.message.contains("chmod 600") == true)
+        #expect(throws: PluginError.self) { try BearerTokens(file: "/nowhere/tokens") }
+    }
+
+    @Test func `web pages of other origins are kept out`() async throws {
+        let gateway = try await TestGateway(TestGateway.samples)
+        #expect(try await gateway.call("C/add", "{\"a\": 1}", [("Host", "evil.example")]).status == 421)
+        #expect(try await gateway.call("C/add", "{\"a\": 1}", [("Origin", "http://evil.example")]).status == 403)
+        #expect(try await gateway.call("C/add", "{\"a\": 1}", [("Origin", "null")]).status == 403)
+        let own = [("Origin", "http://127.0.0.1:\(gateway.port)")]
+        let answer = try await gateway.call("C/add", "{\"a\": 1}", own)
+        #expect(answer.status == 200)
+        #expect(answer.header("Access-Control-Allow-Origin") == nil)
+        try await gateway.end()
+    }
+
+    @Test func `calls in flight are limited for a module and in all`() async throws {
+        let folder = try makeFolder()
+        let lab = try labModule.build()
+        let gateway = try await TestGateway([lab] + TestGateway.samples) { configuration, _ in
+            (configuration.callLimit, configuration.moduleCallLimit) = (3, 2)
+        }
+        async let first = gateway.call("Lab/sleep", "{\"file\": \"\(folder)/a\"}")
+        async let second = gateway.call("Lab/sleep", "{\"file\": \"\(folder)/b\"}")
+        let files = FileManager.default
+        #expect(
+            await becomesTrue { files.fileExists(atPath: "\(folder)/a") && files.fileExists(atPath: "\(folder)/b") })
+        let busy = try await gateway.call("Lab/number", "{\"n\": 1}")
+        #expect(busy.status == 429)
+        #expect(busy.header("Retry-After") == "1")
+        // Hung actions of one module leave the others alone.
+        #expect(try await gateway.call("C/add", "{\"a\": 1}").text == "2")
+        for name in ["a", "b"] { #expect(files.createFile(atPath: "\(folder)/\(name).go", contents: nil)) }
+        #expect(try await first.text == "\"slept\"")
+        #expect(try await second.text == "\"slept\"")
+        #expect(await becomesTrue { try await gateway.call("Lab/number", "{\"n\": 1}").text == "1" })
+        try await gateway.end()
+    }
+
+    @Test func `the limit in all is 503`() async throws {
+        let folder = try makeFolder()
+        let gateway = try await TestGateway([labModule.build()]) { configuration, _ in configuration.callLimit = 1 }
+        async let first = gateway.call("Lab/sleep", "{\"file\": \"\(folder)/a\"}")
+        #expect(await becomesTrue { FileManager.default.fileExists(atPath: "\(folder)/a") })
+        let busy = try await gateway.call("Lab/number", "{\"n\": 1}")
+        #expect(busy.status == 503)
+        #expect(busy.code == "overloaded")
+        #expect(busy.header("Retry-After") == "1")
+        #expect(FileManager.default.createFile(atPath: "\(folder)/a.go", contents: nil))
+        #expect(try await first.text == "\"slept\"")
+        try await gateway.end()
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import PluginABI
+import PluginGateway
+import PluginHost
+import Testing
+
+@Suite struct HostileTests {
+    @Test(arguments: [
+        "GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n",
+        "POST /call/C/add HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n12345",
+        "GET / HTTP/9.9\r\n\r\n", "\u{0}\u{1}\u{2}\r\n\r\n", "GET /\r\n\r\n",
+        "G@T / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: localhost\r\nBad Header\r\n\r\n",
+        "POST /call/C/add HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "GET / HTTP/1.1\r\nHost: localhost\r\nX: " + String(repeating: "x", count: 200_000) + "\r\n\r\n",
+    ])
+    func `what is not HTTP ends the connection, and nothing else`(text: String) async throws {
+        let gateway = try await TestGateway(TestGateway.samples)
+        let answer = try await gateway.raw(text)
+        #expect(!answer.hasPrefix("HTTP/1.1 2"), "\(answer)")
+        #expect(try await gateway.call("C/add", "{\"a\": 1}").text == "2")
+        try await gateway.end()
+    }
+
+    @Test func `a body beyond the limit is not read to its end`() async throws {
+        let gateway = try await TestGateway(TestGateway.samples)
+        let answer = try await gateway.raw(
+            "POST /call/C/add HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                + "Content-Length: 1073741824\r\n\r\n" + String(repeating: " ", count: 100_000))
+        #expect(answer.hasPrefix("HTTP/1.1 413 "))
+        let chunk = "10000\r\n" + String(repeating: " ", count: 0x10000) + "\r\n"
+        let chunked = try await gateway.raw(
+            "POST /call/C/add HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                + "Transfer-Encoding: chunked\r\n\r\n" + String(repeating: chunk, count: 40))
+        #expect(chunked.hasPrefix("HTTP/1.1 413 "))
+        try await gateway.end()
+    }
+
+    @Test func `a client that sends its body too slowly is refused`() async throws {
+        let gateway = try await TestGateway(TestGateway.samples) { configuration, _ in
+            configuration.bodyTimeout = .milliseconds(100)
+        }
+        let answer = try await gateway.raw(
+            "POST /call/C/add HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+        )
+        #expect(answer.hasPrefix("HTTP/1.1 408 "), "\(answer)")
+        #expect(answer.contains("bodyTimeout"))
+        try await gateway.end()
+    }
+
+    @Test func `half a body makes no call`() async throws {
+        let gateway = try await TestGateway([labModule.build()])
+        let socket = try RawSocket(port: gateway.port)
+        try socket.send(
+            "POST /call/Lab/number HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n"
+                + "{\"n\": 1}")
+        socket.close()
+        #expect(
+            await becomesTrue {
+                try await gateway.get("/metrics").text.contains("gateway_errors_total{status=\"400\"} 1\n")
+            })
+        #expect(gateway.gateway.host.statistics.allSatisfy { $0.action != "Lab/number" })
+        try await gateway.end()
+    }
+
+    @Test func `invalid UTF-8 in a body is refused`() async throws {
+        let gateway = try await TestGateway(TestGateway.samples)
+        let json = [("Content-Type", "application/json")]
+        let body = Array("{\"key\": \"".utf8) + [0xC3, 0x28] + Array("\"}".utf8)
+        let answer = try await gateway.ask("POST", "/call/A/fetchDetail", headers: json, body: body)
+        #expect(answer.status == 400)
+        #expect(answer.code == "invalidValue")
+        let utf16 = [("Content-Type", "application/json; charset=utf-16")]
+        #expect(try await gateway.ask("POST", "/call/C/add", headers: utf16, body: body).status == 415)
+        try await gateway.end()
+    }
+
+    @Test func `a module that vanishes during a call lets it finish, and is then gone`() async throws {
+        let folder = try makeFolder()
+        let gateway = try await TestGateway([try EndTests.waiting(folder).build()])
+        async let answer = gateway.call("Slow/wait", "{}")
+        #expect(await becomesTrue { FileManager.default.fileExists(atPath: "\(folder)/begun") })
+        try FileManager.default.removeItem(atPath: "\(gateway.plugins)/0.so")
+        #expect(await becomesTrue { try await gateway.call("Slow/wait", "{}").status == 404 })
+        #expect(FileManager.default.createFile(atPath: "\(folder)/go", contents: nil))
+        #expect(try await answer.text == "\"done\"")
+        try await gateway.end()
+    }
+
+    @Test func `an answer of a megabyte reaches a slow reader whole`() async throws {
+        let gateway = try await TestGateway([labModule.build()]) { configuration, _ in configuration.bodyLimit = 4 << 20
+        }
+        let text = String(repeating: "x", count: 2 << 20)
+        #expect(try await gateway.call("Lab/echo", "{\"value\": \"\(text)\"}").body.count == text.utf8.count + 2)
+        try await gateway.end()
+    }
+
+    @Test func `many connections at once`() async throws {
+        let gateway = try await TestGateway(TestGateway.samples)
+        let idle = try (0..<500).map { _ in try RawSocket(port: gateway.port) }
+        #expect(try await gateway.call("C/add", "{\"a\": 1}").text == "2")
+        for socket in idle { socket.close() }
+        try await gateway.end()
+    }
+}

@@ -1,0 +1,87 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOSSL
+import Testing
+
+@Suite struct ProgramTests {
+    private func plugins(_ modules: [String]) throws -> String {
+        let folder = try makeFolder()
+        for (number, module) in modules.enumerated() { try copyFile(module, to: "\(folder)/\(number).so") }
+        return folder
+    }
+
+    private func post(_ url: String, _ body: String, _ client: HTTPClient = .shared) async throws -> String {
+        var request = HTTPClientRequest(url: url)
+        request.method = .POST
+        request.headers.add(name: "Content-Type", value: "application/json")
+        request.body = .bytes(ByteBuffer(string: body))
+        let response = try await client.execute(request, timeout: .seconds(120))
+        return String(buffer: try await response.body.collect(upTo: 1 << 20))
+    }
+
+    @Test func `it serves a folder, prints its address, and ends at SIGTERM with its streams closed`() async throws {
+        let program = try Program(
+            ["serve", "--plugins", try plugins(TestGateway.samples), "--listen", "127.0.0.1:0"])
+        let port = try #require(await program.port(), "\(program.errorText)")
+        #expect(program.text.hasPrefix("Listening on 127.0.0.1:"))
+        let base = "http://127.0.0.1:\(port)"
+        #expect(await becomesTrue { try await post("\(base)/call/C/add", "{\"a\": 41}") == "42" })
+        let stream = try await HTTPClient.shared.execute(
+            HTTPClientRequest(url: "\(base)/events"), timeout: .seconds(120))
+        var parts = stream.body.makeAsyncIterator()
+        #expect(try await parts.next().map { String(buffer: $0) } == ": open\n\n")
+        program.send(SIGTERM)
+        #expect(await program.end() == 0)
+        #expect(try await parts.next() == nil)
+        #expect(await becomesTrue { program.errorText.contains("The shop is closed.") })
+    }
+
+    @Test func `other machines are refused without tokens`() async throws {
+        for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80", "example.org:80"] {
+            let program = try Program(["serve", "--plugins", "/nowhere", "--listen", address])
+            #expect(await program.end() == 64)
+            #expect(await becomesTrue { program.errorText.contains("Give --tokens FILE") })
+        }
+        let program = try Program(["serve", "--plugins", "/nowhere", "--listen", "127.0.0.1"])
+        #expect(await program.end() == 64)
+        #expect(await becomesTrue { program.errorText.contains("is not an address with a port") })
+    }
+
+    @Test func `it serves HTTPS with a certificate and a key`() async throws {
+        let folder = try makeFolder()
+        let (certificate, key) = ("\(folder)/certificate.pem", "\(folder)/key.pem")
+        let made = try Program.run([
+            "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+            "-keyout", key,
+            "-out", certificate,
+        ])
+        #expect(made.status == 0, "\(made.output)")
+        let program = try Program([
+            "serve", "--plugins", try plugins(TestGateway.samples), "--listen", "127.0.0.1:0", "--certificate",
+            certificate, "--key", key,
+        ])
+        let port = try #require(await program.port(), "\(program.errorText)")
+        var configuration = HTTPClient.Configuration()
+        configuration.tlsConfiguration = .makeClientConfiguration()
+        configuration.tlsConfiguration?.certificateVerification = .none
+        let client = HTTPClient(configuration: configuration)
+        let url = "https://127.0.0.1:\(port)/call/C/add"
+        #expect(await becomesTrue { try await post(url, "{\"a\": 41}", client) == "42" })
+        try await client.shutdown()
+        program.send(SIGINT)
+        #expect(await program.end() == 0)
+        let alone = try Program(["serve", "--plugins", folder, "--key", key])
+        #expect(await alone.end() == 64)
+    }
+
+    @Test(.disabled(if: ProcessInfo.processInfo.environment["GATEWAY_SKIPS_VALIDATION"] != nil))
+    func `the description is valid`() async throws {
+        let gateway = try await TestGateway(TestGateway.samples + [labModule.build()])
+        let file = try makeFolder() + "/openapi.json"
+        try Data(try await gateway.get("/openapi.json").body).write(to: URL(filePath: file))
+        let result = try Program.run(["openapi-spec-validator", file])
+        #expect(result.status == 0, "\(result.output)")
+        try await gateway.end()
+    }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import Synchronization
+
+/// The program `pluginhost-gateway`, started by a test.
+final class Program: Sendable {
+    private let process: Mutex<Process>
+    private let output = Mutex("")
+    private let errors = Mutex("")
+
+    init(_ arguments: [String]) throws {
+        let process = Process()
+        process.executableURL = URL(filePath: "\(buildFolder)/pluginhost-gateway")
+        process.arguments = arguments
+        let (out, err) = (Pipe(), Pipe())
+        (process.standardOutput, process.standardError) = (out, err)
+        let (outHandle, errHandle) = (out.fileHandleForReading, err.fileHandleForReading)
+        self.process = Mutex(process)
+        outHandle.readabilityHandler = { [weak self] in self?.add($0, isError: false) }
+        errHandle.readabilityHandler = { [weak self] in self?.add($0, isError: true) }
+        try self.process.withLock { try $0.run() }
+    }
+
+    deinit { process.withLock { if $0.isRunning { kill($0.processIdentifier, SIGKILL) } } }
+
+    private func add(_ handle: FileHandle, isError: Bool) {
+        let data = handle.availableData
+        if data.isEmpty { handle.readabilityHandler = nil }
+        let text = String(decoding: data, as: UTF8.self)
+        if isError { errors.withLock { $0 += text } } else { output.withLock { $0 += text } }
+    }
+
+    var text: String { output.withLock { $0 } }
+    var errorText: String { errors.withLock { $0 } }
+
+    /// The port that it listens on.
+    func port() async -> Int? {
+        _ = await becomesTrue { text.contains("\n") || hasEnded }
+        return text.split(separator: "\n").first?.split(separator: ":").last.flatMap { Int($0) }
+    }
+
+    var hasEnded: Bool { process.withLock { !$0.isRunning } }
+
+    func send(_ signal: Int32) { process.withLock { _ = kill($0.processIdentifier, signal) } }
+
+    /// Waits for its end and returns the exit status; `nil` if a signal ended it, or if it does not end.
+    func end() async -> Int32? {
+        guard await becomesTrue({ hasEnded }) else { return nil }
+        return process.withLock { $0.terminationReason == .exit ? $0.terminationStatus : nil }
+    }
+
+    /// Runs a program to its end and returns what it writes, and its exit status.
+    static func run(_ arguments: [String]) throws -> (output: String, status: Int32) {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = arguments
+        let file = try makeFolder() + "/output"
+        _ = FileManager.default.createFile(atPath: file, contents: nil)
+        let handle = try FileHandle(forWritingTo: URL(filePath: file))
+        (process.standardOutput, process.standardError) = (handle, handle)
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        return (try String(contentsOfFile: file, encoding: .utf8), process.terminationStatus)
+    }
+}
