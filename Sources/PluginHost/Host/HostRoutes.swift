@@ -107,7 +107,7 @@ extension PluginHost {
         }
     }
 
-    /// Removes the route with exactly this pattern, regardless of its owner.
+    /// Removes the route with this pattern, with or without the program's scheme, regardless of its owner.
     ///
     /// A route of a module stays removed until the module is replaced, a route of a file until the file changes.
     ///
@@ -116,7 +116,7 @@ extension PluginHost {
     public func removeRoute(_ pattern: String) -> Bool {
         guard let shape = try? RoutePattern(pattern, scheme: configuration.firstScheme) else { return false }
         return remove { table in
-            table.entry(like: shape).flatMap { $0.pattern.text == pattern ? [$0] : nil } ?? []
+            table.entry(like: shape).flatMap { $0.pattern.names == shape.names ? [$0] : nil } ?? []
         } > 0
     }
 

@@ -47,6 +47,14 @@ extension RoutePattern {
                 "The pattern “\(text.shortened)” has no group for the parameter “\(leftOver.shortened)”, and its "
                     + "action does not declare it.")
         }
+        for (name, value) in given.sorted(by: { $0.key < $1.key }) {
+            guard let kind = declared[name], kind != .list else { continue }
+            guard value.withRawText({ $0.value(of: kind) }) != nil else {
+                throw PluginError(
+                    .mistypedParameter,
+                    "The parameter “\(name.shortened)” is “\(value.shortened)”; its action expects \(kind).")
+            }
+        }
         for (index, (name, value)) in query.enumerated() {
             url += (index == 0 ? "?" : "&") + Self.encode(name, false) + "=" + Self.encode(value, false)
         }

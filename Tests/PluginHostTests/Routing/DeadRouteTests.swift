@@ -45,6 +45,17 @@ import Testing
         #expect(host.problems.count == 6)
     }
 
+    @Test func `A default for what only the host sets is dead, whatever the action takes`() throws {
+        let test = try host()
+        let host = test.host
+        try host.register(
+            Manifest("Open", version: "1.0.0") { Target("Open") { Action("all", .rest()) { $0.count } } })
+        try host.addRoute("app://rest", to: "Open/all", defaults: ["_url": "x"])
+        try host.addRoute("app://alive", to: "Open/all", defaults: ["url": "x"])
+        #expect(problem("app://rest", host)?.contains("“_url”, which only the host sets. Remove it.") == true)
+        #expect(problem("app://alive", host) == nil)
+    }
+
     @Test func `A module's dead routes stand in its status`() throws {
         let test = try host()
         try test.host.register(

@@ -43,6 +43,31 @@ import Testing
         }
     }
 
+    @Test("a value that its action would not take is an error")
+    func mistypedValues() throws {
+        try withHost("ModuleA") { host throws in
+            try host.register(
+                Manifest("Typed", version: "1.0.0") {
+                    Target("Typed") {
+                        Action(
+                            "all", .required("s", String.self), .optional("b", Bytes.self), .optional("d", Double.self)
+                        ) {
+                            s, b, d in s + "\(b.map { Array($0) } ?? []) \(d ?? 0)"
+                        }
+                    }
+                    Route("app://typed/:s", to: "Typed/all").named("typed")
+                })
+            let good: [String: Value] = ["s": "x", "b": .bytes([1, 2, 3]), "d": 2]
+            #expect(try host.open(host.url(for: "typed", good)) == "x[1, 2, 3] 2.0")
+            for (name, value) in [("b", "!!"), ("d", "x"), ("d", "true")] {
+                let error = #expect(throws: PluginError.self) {
+                    try host.url(for: "typed", good.merging([name: .string(value)]) { $1 })
+                }
+                #expect(error?.code == .mistypedParameter && error?.message.contains("“\(value)”") == true)
+            }
+        }
+    }
+
     @Test("a group without a name needs a value, as any group")
     func buildingUnnamedGroups() throws {
         try withHost("ModuleA") { host throws in

@@ -56,6 +56,17 @@ import Testing
         #expect(try failure("app://B/greet?nam=x").code == .missingParameter)
     }
 
+    @Test func `Of the keys that a rest takes, only those of the host are dropped`() throws {
+        try host.register(
+            Manifest("Open", version: "1.0.0") {
+                Target("Open") { Action("all", .rest()) { $0.keys.sorted().joined(separator: " ") } }
+            })
+        #expect(try host.open("app://Open/all?a=1&b=&c") == "a b c")
+        #expect(notes.isEmpty)
+        #expect(try host.open("app://Open/all?a=1&_url=x") == "a")
+        #expect(notes.map(\.message).allSatisfy { $0.hasSuffix("“_url”.") } && notes.count == 1)
+    }
+
     @Test func `One debug line in the log names the dropped keys, and asking writes none`() throws {
         #expect(host.canOpen("app://A/fetchDetail?key=1&utm_source=mail"))
         #expect(notes.isEmpty)

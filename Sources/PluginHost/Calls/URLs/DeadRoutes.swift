@@ -25,7 +25,10 @@ extension RouteEntry {
         }
         for (name, value) in defaults.sorted(by: { $0.key < $1.key }) {
             guard let kind = declared[name] else {
-                if hasRest { continue }
+                if hasRest {
+                    guard ReservedName(rawValue: name) != nil else { continue }
+                    return "The route has a default for “\(name)”, which only the host sets. Remove it."
+                }
                 return "\(action) has no parameter “\(name.shortened)”, for which the route has a default."
                     + didYouMean(name, declared.keys)
             }

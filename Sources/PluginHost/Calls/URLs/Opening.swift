@@ -154,14 +154,17 @@ extension Calls {
         }
     }
 
-    /// Logs the names of the query items that are dropped because the action does not declare them.
+    /// Logs the names of the query items that are dropped because the action does not declare them. A rest takes all
+    /// but those that are reserved.
     @inline(never)
     func logDrops(from query: UnsafeBufferPointer<URLText.Item>, of endpoint: Endpoint) {
         var names: [String] = []
         var known: Set<String> = []
         for item in query where endpoint.parameters.position(of: plugin_string(item.name), near: 0) == nil {
+            if endpoint.hasRest, !plugin_string(item.name).isReserved { continue }
             if known.insert(item.name.string).inserted { names.append(item.name.string) }
         }
+        guard !names.isEmpty else { return }
         let first = names.prefix(Self.loggedDropsMax).map { "“\($0.shortened)”" }.joined(separator: ", ")
         let more = names.count > Self.loggedDropsMax ? " and \(names.count - Self.loggedDropsMax) more" : ""
         settings.log(

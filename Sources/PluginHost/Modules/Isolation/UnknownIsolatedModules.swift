@@ -12,7 +12,7 @@ extension ChangeContext {
         for name in names.subtracting(known).sorted() {
             let problem = PluginError(
                 .unknownModule,
-                "No module \(name) was found, which is to run in a process of its own. Check the name: it isolates no "
+                "No module “\(name.shortened)” was found, which is to run in a process of its own. Check the name: it isolates no "
                     + "other module.")
             core.settings.log(LogEntry(level: .warning, message: problem.message))
             tell(.problem(problem))
