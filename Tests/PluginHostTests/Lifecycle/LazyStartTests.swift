@@ -216,6 +216,43 @@ import Testing
         #expect(host.answer("A") == "new")
     }
 
+    @Test(arguments: [false, true]) func `A module starts when a rule names its interceptor`(later: Bool) throws {
+        let rule = InterceptorRule("I", "guard", for: .target("B"))
+        var first = module("I")
+        first.manifest = """
+            {"name": "I", "version": "1.0.0", "hooks": ["setUp"], "interceptors": [{"name": "guard"}],
+             "targets": [{"name": "I", "actions": [{"name": "answer"}]}]}
+            """
+        first.moreFunctions = "{TEXT(\"~guard\"), action_answer, NULL}"
+        let host = try makeHost([first, module("B")]) { if !later { $0.interceptors = [rule] } }
+        #expect(host.states["I.so"] == (later ? "registered" : "active"))
+        if later { try host.host.updateInterceptors([rule]) }
+        #expect(host.answer("B") == "I")
+        #expect(host.states == ["I.so": "active", "B.so": "active"])
+    }
+
+    @Test func `A registered module is removed and put back, and others may depend on it`() throws {
+        let host = try makeHost([module("A"), module("B", more: "\"requires\": [{\"module\": \"A\"}],"), module("C")])
+        let error = #expect(throws: PluginError.self) { try host.host.remove("A") }
+        #expect(error?.code == .required)
+        let change = try host.host.remove("A", force: true, dryRun: true)
+        #expect(change.stopping.map(\.name).sorted() == ["A", "B"])
+        #expect(change.starting.isEmpty)
+        try host.host.remove("A", force: true)
+        #expect(host.states == ["B.so": "waiting", "C.so": "registered"])
+        #expect(notes == "")
+        try host.host.rollback("A")
+        #expect(host.states == ["A.so": "active", "B.so": "registered", "C.so": "registered"])
+        #expect(host.answer("B") == "B")
+    }
+
+    @Test(.disabled(if: isSanitized)) func `The first call of an isolated module starts its process`() throws {
+        let host = try makeHost([module("A")]) { $0.isolation.modules = .all }
+        #expect(host.states == ["A.so": "registered"])
+        #expect(host.answer("A") == "A")
+        #expect(host.status("A.so")?.process != nil)
+    }
+
     // MARK: - Errors
 
     @Test func `The error of a start is kept until the file changes`() throws {
@@ -286,6 +323,18 @@ import Testing
         #expect(host.answer("A") == "A")
         #expect(host.states == ["A.so": "active", "B.so": "active"])
         #expect(notes.contains("open:B B =B "))
+    }
+
+    @Test(arguments: ["init", "didStart"])
+    func `Code of a module that starts with the host calls modules that are not started`(hook: String) throws {
+        var first = module("A")
+        first.isSealed = false
+        first.code = Self.taking
+        first.hooks = hook == "init" ? ["init": calling("B")] : ["didStart": calling("B")]
+        let host = try makeHost([first, module("B"), module("C")])
+        #expect(host.states == ["A.so": "active", "B.so": "active", "C.so": "registered"])
+        #expect(notes == "open:A A open:B B =B ")
+        #expect(host.answer("C") == "C")
     }
 
     @Test func `Modules whose setUp call each other get an error, and start`() throws {
