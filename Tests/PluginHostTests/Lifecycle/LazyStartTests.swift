@@ -154,6 +154,17 @@ import Testing
         #expect(host.states["B.so"] == "registered")
     }
 
+    @Test func `An event that is awaited starts its subscribers without blocking a thread`() async throws {
+        var subscriber = module("A", setUp: "usleep(20000);")
+        subscriber.events = [("shop.opened", "", "note(\"\(path)\", \"told \");")]
+        let host = try makeHost([subscriber])
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 { group.addTask { try await host.host.post("shop.opened") } }
+            try await group.waitForAll()
+        }
+        #expect(notes == "open:A A " + String(repeating: "told ", count: 8))
+    }
+
     // MARK: - What starts with the host
 
     @Test func `Modules start with the host if they must, or are required by one that does`() throws {
