@@ -197,9 +197,10 @@ import Testing
     }
 
     @Test func `Registered modules conflict like those that serve, and are superseded`() throws {
-        let host = try makeHost([module("A"), module("B")])
-        var other = module("Z")
-        other.target = "A"
+        let host = try makeHost([module("M"), module("B")])
+        // Its name would come first.
+        var other = module("A")
+        other.target = "M"
         try other.build(into: host.plugins, as: "0.so")
         var newer = module("B")
         newer.version = "2.0.0"
@@ -207,9 +208,9 @@ import Testing
         try host.host.lifecycle.update()
         #expect(host.status("0.so")?.error?.code == .conflict)
         #expect(
-            host.states == ["0.so": "failed", "A.so": "registered", "B.so": "superseded", "newer.so": "registered"])
+            host.states == ["0.so": "failed", "M.so": "registered", "B.so": "superseded", "newer.so": "registered"])
         #expect(notes == "")
-        #expect(host.answer("A") == "A")
+        #expect(host.answer("M") == "M")
         #expect(host.answer("B") == "B")
         #expect(host.status("0.so")?.error?.code == .conflict)
         #expect(host.states["newer.so"] == "active")
