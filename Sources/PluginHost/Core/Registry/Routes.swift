@@ -19,11 +19,9 @@ struct Routes: Sendable {
     // MARK: Modules and files
 
     /// Returns the routes for another set of modules, with the same run-time changes.
-    func with(_ modules: [Generation], insteadOf before: [Generation]) -> Routes {
+    func with(_ modules: [Generation], _ change: ModuleChange) -> Routes {
         var routes = self
-        let (past, present) = (Set(before.map(ObjectIdentifier.init)), Set(modules.map(ObjectIdentifier.init)))
-        let gone = before.filter { !present.contains(ObjectIdentifier($0)) }.flatMap(\.routes)
-        let new = modules.filter { !past.contains(ObjectIdentifier($0)) }.flatMap(\.routes)
+        let (gone, new) = (change.gone.flatMap(\.routes), change.new.flatMap(\.routes))
         if gone.isEmpty, new.isEmpty { return routes }
         if !removed.isEmpty { routes.removed.subtract(gone.map(ObjectIdentifier.init)) }
         if files.isEmpty {

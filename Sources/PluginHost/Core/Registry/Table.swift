@@ -57,16 +57,24 @@ final class Table: Sendable {
         Self.count.add(1, ordering: .relaxed)
         let generations = contents.generations
         let hasOtherModules = !generations.elementsEqual(before.generations, by: ===)
+        let change = ModuleChange(from: before.generations, to: generations)
         var contents = contents
-        if hasOtherModules { contents.routes = contents.routes.with(generations, insteadOf: before.generations) }
+        if hasOtherModules { contents.routes = contents.routes.with(generations, change) }
         self.contents = contents
         let known = [before, proposed].lazy.compactMap(\.self).first {
             generations.elementsEqual($0.generations, by: ===)
         }
-        names = known?.names ?? NameTable(generations)
-        interceptors = known?.interceptors ?? Self.interceptors(of: generations)
-        subscribers = known?.subscribers ?? ModuleSubscribers.index(of: generations)
-        if hasOtherModules || contents.declaredServices != before.declaredServices {
+        names = known?.names ?? before.names.changed(to: generations, change)
+        interceptors =
+            known?.interceptors
+            ?? (change.leaves(\.interceptors.isEmpty) ? before.interceptors : Self.interceptors(of: generations))
+        subscribers =
+            known?.subscribers
+            ?? (change.leaves(\.subscriptions.isEmpty) ? before.subscribers : ModuleSubscribers.index(of: generations))
+        let hasOtherServices =
+            hasOtherModules
+            && !(change.leaves(\.services.isEmpty) && contents.declaredServices == DeclaredServices())
+        if hasOtherServices || contents.declaredServices != before.declaredServices {
             let standing = contents.declaredServices.standing(with: generations, names.targets)
             refusedServices = standing.refused
             services = ServiceEntry.byName(generations.flatMap(\.services) + standing.services)
