@@ -91,9 +91,8 @@ final class NameTable: @unchecked Sendable {
     private func remove(_ address: Generation.Address) {
         let mask = slots.count - 1
         var gap = Int(truncatingIfNeeded: Self.hash(address.target, address.action)) & mask
-        while let endpoint = slots[gap].endpoint, endpoint.toOpaque() != Unmanaged.passUnretained(address.endpoint).toOpaque() {
-            gap = (gap + 1) & mask
-        }
+        let endpoint = Unmanaged.passUnretained(address.endpoint).toOpaque()
+        while let other = slots[gap].endpoint, other.toOpaque() != endpoint { gap = (gap + 1) & mask }
         guard slots[gap].endpoint != nil else { return }
         var next = gap
         while true {
