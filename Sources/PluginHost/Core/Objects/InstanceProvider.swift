@@ -44,6 +44,9 @@ final class InstanceProvider: Sendable {
 
     func destroy(_ instance: UnsafeMutableRawPointer) { factory.destroy?(factory.data, instance) }
 
+    /// Whether there is a shared instance, or one that was released and is not destroyed yet.
+    var hasInstances: Bool { shared.load(ordering: .acquiring) != 0 || released.withLock { !$0.isEmpty } }
+
     /// Destroys the shared instance and the released ones. Must be called only when no further call can arrive.
     func destroyShared() {
         let made = shared.exchange(0, ordering: .acquiringAndReleasing)

@@ -44,6 +44,13 @@ final class KnownModules: Sendable {
         return rest.count == modules.count ? self : KnownModules(rest, of: self)
     }
 
+    /// Returns the routes of the modules that are not among others.
+    func routes(besides other: KnownModules) -> [RouteEntry] {
+        if self === other || modules.isEmpty { return [] }
+        let others = Set(other.modules.map { ObjectIdentifier($0) })
+        return modules.filter { !others.contains(ObjectIdentifier($0)) }.flatMap(\.routes)
+    }
+
     /// Returns an index of other modules. It is made from this one if it contains all of them.
     func changed(to other: [LoadedModule]) -> KnownModules {
         if other.elementsEqual(modules, by: ===) { return self }

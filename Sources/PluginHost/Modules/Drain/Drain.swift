@@ -1,6 +1,7 @@
 import CPluginHost
 import Foundation
 import PluginABI
+import PluginFile
 import Synchronization
 
 /// The generations that no longer serve.
@@ -116,8 +117,8 @@ struct Drain {
 
     // MARK: Shutdown
 
-    /// Tears down the modules that are being started, then all generations in reverse order, each after its last call. A generation whose calls do not end
-    /// within the shutdown timeout is not torn down.
+    /// Tears down the modules that are being started, then all generations in reverse order, each after its last call. A
+    /// generation whose calls do not end within the shutdown timeout is not torn down.
     func tearDownAll() {
         let (calls, announcements, timeout) = (context.calls, context.announcements, configuration.shutdownTimeout)
         var remaining = context.registry.table.generations
@@ -127,11 +128,14 @@ struct Drain {
         }
         context.hooks.announceStop(to: remaining, waitingAtMost: timeout)
         let deadline = DispatchTime.now() + timeout.dispatchInterval
-        for generation in remaining.reversed() {
-            remaining.removeLast()
+        while !remaining.isEmpty {
+            let leaving = remaining.leavingTogether
+            remaining.removeLast(leaving.count)
             context.registry.publish(remaining, KnownModules.none, isStopped: true)
-            tearDown(generation, before: deadline)
-            announcements.announce("module.removed", timeout: timeout) { calls.postRemoved(generation) }
+            for generation in leaving {
+                tearDown(generation, before: deadline)
+                announcements.announce("module.removed", timeout: timeout) { calls.postRemoved(generation) }
+            }
         }
         context.registry.publish([], KnownModules.none, isStopped: true)
         for draining in context.drains.draining { tearDown(draining.generation, before: deadline) }
@@ -150,7 +154,28 @@ struct Drain {
     }
 }
 
+extension [Generation] {
+    /// The last generations, in reverse order, that can leave the table at once: building a table takes time in
+    /// proportion to its modules. Code that runs at the end of a generation, and its running calls, may call those
+    /// before it, which are therefore still in the table; and a subscriber is told which modules have left before it.
+    fileprivate var leavingTogether: [Generation] {
+        var leaving: [Generation] = []
+        for generation in reversed() {
+            if !leaving.isEmpty, generation.subscriptions["module.removed"] != nil { break }
+            leaving.append(generation)
+            if generation.hasCodeAtEnd || generation.isRunningCode { break }
+        }
+        return leaving
+    }
+}
+
 extension Generation {
+    /// Whether code of the module runs when the generation is torn down.
+    fileprivate var hasCodeAtEnd: Bool {
+        hooks[ModuleManifest.Hook.tearDown.rawValue] != nil || module?.description.pointee.deactivate != nil
+            || providers.contains(where: \.hasInstances)
+    }
+
     /// Makes the generation's objects refuse new calls. Running calls continue.
     fileprivate func revoke() {
         isRevoked.store(true, ordering: .sequentiallyConsistent)
