@@ -21,7 +21,9 @@ enum Diff: Command {
             ArgumentSpecification(name: "new", isRequired: false, kind: .file, help: "What to compare with it."),
         ],
         options: [
-            .trust,
+            OptionSpecification(
+                name: OptionSpecification.recursive.name,
+                help: "Look into the subfolders of folders, too, as a host does with this option."), .trust,
             OptionSpecification(
                 name: "--timeout", value: "seconds",
                 help: "How long the code of each file may take to describe it. (default: 10)"), .attach, .json,
@@ -61,7 +63,7 @@ enum Diff: Command {
             }
             return (try await DiffedModules(at: paths[0], arguments), try await DiffedModules(at: paths[1], arguments))
         }
-        guard let host = try invocation.without(.trust).runningHost() else {
+        guard let host = try invocation.without(.trust).without(.recursive).runningHost() else {
             throw .usage(
                 "There is no running host to compare \(paths[0].shortened) with. Name two files or folders, or the socket of "
                     + "a host with '\(OptionSpecification.attach.name)'.")

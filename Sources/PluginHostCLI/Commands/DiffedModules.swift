@@ -1,7 +1,7 @@
-internal import FoundationEssentials
 internal import Glibc
 internal import PluginABI
 internal import PluginFile
+internal import PluginHost
 
 /// One side of a comparison: the modules of a file, of a folder, or of a running host.
 struct DiffedModules {
@@ -81,14 +81,9 @@ struct DiffedModules {
 
     /// Returns the descriptions of the modules in a folder. The libraries that these modules bring along are not modules.
     private static func folder(_ path: String, _ arguments: ParsedArguments) throws(PluginError) -> [Value] {
-        let names: [String]
-        do { names = try FileManager.default.contentsOfDirectory(atPath: path) } catch {
-            throw PluginError(.unreadable, "The folder \(path.shortened) cannot be read. Check its permissions.")
-        }
         var reports: [Value] = []
         var errors: [(file: String, error: PluginError)] = []
-        for name in names.sorted() where name.hasSuffix(".so") && !name.hasPrefix(".") {
-            let file = path.hasSuffix("/") ? path + name : "\(path)/\(name)"
+        for file in try PluginFolder.libraries(in: path, includesSubfolders: arguments.has(.recursive)) {
             do throws(PluginError) { reports.append(try inspect(file, arguments)) } catch {
                 errors.append((file, error))
             }

@@ -69,6 +69,19 @@ import Testing
         #expect(try program().run("diff", "\(folder.path)/old", "/missing", "--trust").code == 66)
     }
 
+    @Test func `Subfolders are compared if that is wanted, as a host scans them`() throws {
+        let folder = try TemporaryFolder()
+        for name in ["old/sub", "old/.hidden", "new/other"] { _ = try folder.folder(name) }
+        try folder.copy(CModule(name: "Gone").build(), as: "old/sub/a.so")
+        try folder.copy(CModule(name: "Hidden").build(), as: "old/.hidden/a.so")
+        try folder.copy(module("1.0.0").build(), as: "old/b.so")
+        try folder.copy(module("1.1.0", "buy").build(), as: "new/other/c.so")
+        let (old, new) = ("\(folder.path)/old", "\(folder.path)/new")
+        let outcome = try program().run("diff", old, new, "--trust", "--recursive")
+        #expect(outcome.output == "Gone 1.0.0 was removed\nGood 1.0.0 → 1.1.0\n  added Good/buy\n", "\(outcome)")
+        #expect(try program().run("diff", old, new, "--trust").output == "Good 1.0.0 was removed\n")
+    }
+
     @Test func `A library that a module brings along is no module of its folder`() throws {
         let folder = try TemporaryFolder()
         let library = try CFixture.build("int helper(void) { return 1; }", [])

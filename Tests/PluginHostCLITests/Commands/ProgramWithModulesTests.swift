@@ -44,6 +44,23 @@ import Testing
         #expect(table.output.hasPrefix("MODULE ") && table.output.contains("\nModuleA "))
     }
 
+    @Test func `With --lazy, a module that a command has read is known to the next one, and a call starts it`() throws {
+        let plugins = try folder.folder("known")
+        try CModule(name: "Known").build(into: plugins, as: "known.so")
+        usleep(30_000)  // What is known of a file that has just changed is not kept.
+        func run(_ arguments: String...) throws -> ProgramProcess.Outcome {
+            try ProgramProcess(
+                arguments + ["--lazy", "--plugins", plugins], environment: ["XDG_CACHE_HOME": folder.path + "/cache"]
+            ).wait()
+        }
+        for state: Value in ["active", "registered"] {
+            let outcome = try run("list", "--json")
+            #expect(outcome.json?.list?.first?["state"] == state, "\(outcome.errors)")
+        }
+        let outcome = try run("call", "Known", "answer")
+        #expect(outcome.output == "yes\n", "\(outcome.errors)")
+    }
+
     @Test func `list shows a library beside a module as such in the default folder`() throws {
         let library = try CFixture.build(
             "int in_default_folder(void) { return 1; }", ["-Wl,-soname,libdefault.so"], name: "libdefault.so")

@@ -27,11 +27,13 @@ import Testing
         #expect(
             files.sorted() == [
                 ".gitignore", "Package.swift", "README.md", "Sources/Hello/Hello.swift",
-                "Tests/HelloTests/HelloTests.swift",
+                "Tests/HelloTests/HelloTests.swift", "exports.map",
             ])
+        #expect(try text("Hello/Package.swift").contains("--version-script=\\(Context.packageDirectory)/exports.map"))
+        #expect(try text("Hello/exports.map").contains("global: plugin_module_entry;"))
         try SwiftSource.check([text("Hello/Sources/Hello/Hello.swift")], features: [])
         try SwiftSource.check([text("Hello/Tests/HelloTests/HelloTests.swift")], features: [])
-        #expect(try text("Hello/README.md").split(separator: "\n", omittingEmptySubsequences: false).count <= 12)
+        #expect(try text("Hello/README.md").split(separator: "\n", omittingEmptySubsequences: false).count <= 13)
     }
 
     /// The compilers on this machine, with the language of the template.

@@ -154,6 +154,17 @@ import Testing
         #expect(host.states["B.so"] == "registered")
     }
 
+    @Test func `An event that is awaited starts its subscribers without blocking a thread`() async throws {
+        var subscriber = module("A", setUp: "usleep(20000);")
+        subscriber.events = [("shop.opened", "", "note(\"\(path)\", \"told \");")]
+        let host = try makeHost([subscriber])
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 { group.addTask { try await host.host.post("shop.opened") } }
+            try await group.waitForAll()
+        }
+        #expect(notes == "open:A A " + String(repeating: "told ", count: 8))
+    }
+
     // MARK: - What starts with the host
 
     @Test func `Modules start with the host if they must, or are required by one that does`() throws {
@@ -186,9 +197,10 @@ import Testing
     }
 
     @Test func `Registered modules conflict like those that serve, and are superseded`() throws {
-        let host = try makeHost([module("A"), module("B")])
-        var other = module("Z")
-        other.target = "A"
+        let host = try makeHost([module("M"), module("B")])
+        // Its name would come first.
+        var other = module("A")
+        other.target = "M"
         try other.build(into: host.plugins, as: "0.so")
         var newer = module("B")
         newer.version = "2.0.0"
@@ -196,9 +208,9 @@ import Testing
         try host.host.lifecycle.update()
         #expect(host.status("0.so")?.error?.code == .conflict)
         #expect(
-            host.states == ["0.so": "failed", "A.so": "registered", "B.so": "superseded", "newer.so": "registered"])
+            host.states == ["0.so": "failed", "M.so": "registered", "B.so": "superseded", "newer.so": "registered"])
         #expect(notes == "")
-        #expect(host.answer("A") == "A")
+        #expect(host.answer("M") == "M")
         #expect(host.answer("B") == "B")
         #expect(host.status("0.so")?.error?.code == .conflict)
         #expect(host.states["newer.so"] == "active")
@@ -214,6 +226,43 @@ import Testing
         try host.host.lifecycle.update()
         #expect(host.status("A.so")?.state == .active)
         #expect(host.answer("A") == "new")
+    }
+
+    @Test(arguments: [false, true]) func `A module starts when a rule names its interceptor`(later: Bool) throws {
+        let rule = InterceptorRule("I", "guard", for: .target("B"))
+        var first = module("I")
+        first.manifest = """
+            {"name": "I", "version": "1.0.0", "hooks": ["setUp"], "interceptors": [{"name": "guard"}],
+             "targets": [{"name": "I", "actions": [{"name": "answer"}]}]}
+            """
+        first.moreFunctions = "{TEXT(\"~guard\"), action_answer, NULL}"
+        let host = try makeHost([first, module("B")]) { if !later { $0.interceptors = [rule] } }
+        #expect(host.states["I.so"] == (later ? "registered" : "active"))
+        if later { try host.host.updateInterceptors([rule]) }
+        #expect(host.answer("B") == "I")
+        #expect(host.states == ["I.so": "active", "B.so": "active"])
+    }
+
+    @Test func `A registered module is removed and put back, and others may depend on it`() throws {
+        let host = try makeHost([module("A"), module("B", more: "\"requires\": [{\"module\": \"A\"}],"), module("C")])
+        let error = #expect(throws: PluginError.self) { try host.host.remove("A") }
+        #expect(error?.code == .required)
+        let change = try host.host.remove("A", force: true, dryRun: true)
+        #expect(change.stopping.map(\.name).sorted() == ["A", "B"])
+        #expect(change.starting.isEmpty)
+        try host.host.remove("A", force: true)
+        #expect(host.states == ["B.so": "waiting", "C.so": "registered"])
+        #expect(notes == "")
+        try host.host.rollback("A")
+        #expect(host.states == ["A.so": "active", "B.so": "registered", "C.so": "registered"])
+        #expect(host.answer("B") == "B")
+    }
+
+    @Test(.disabled(if: isSanitized)) func `The first call of an isolated module starts its process`() throws {
+        let host = try makeHost([module("A")]) { $0.isolation.modules = .all }
+        #expect(host.states == ["A.so": "registered"])
+        #expect(host.answer("A") == "A")
+        #expect(host.status("A.so")?.process != nil)
     }
 
     // MARK: - Errors
@@ -288,6 +337,18 @@ import Testing
         #expect(notes.contains("open:B B =B "))
     }
 
+    @Test(arguments: ["init", "didStart"])
+    func `Code of a module that starts with the host calls modules that are not started`(hook: String) throws {
+        var first = module("A")
+        first.isSealed = false
+        first.code = Self.taking
+        first.hooks = hook == "init" ? ["init": calling("B")] : ["didStart": calling("B")]
+        let host = try makeHost([first, module("B"), module("C")])
+        #expect(host.states == ["A.so": "active", "B.so": "active", "C.so": "registered"])
+        #expect(notes == "open:A A open:B B =B ")
+        #expect(host.answer("C") == "C")
+    }
+
     @Test func `Modules whose setUp call each other get an error, and start`() throws {
         let host = try makeHost([caller("A", of: "B", in: "setUp"), caller("B", of: "A", in: "setUp")])
         #expect(host.answer("A") == "A")
@@ -303,57 +364,5 @@ import Testing
         #expect(host.states == ["A.so": "registered", "B.so": "registered"])
         #expect(host.answer("A") == "A")
         #expect(notes == "open:A A open:B B =A =B ")
-    }
-
-    // MARK: - Known files
-
-    @Test func `A warm start opens no file, and what it believes is replaced by what a file says`() throws {
-        var unsealed = module("A")
-        unsealed.isSealed = false
-        let more = "\"routes\": [{\"pattern\": \"app://b\", \"action\": \"B/answer\"}],"
-        var second = module("B", more: more)
-        second.isSealed = false
-        let plugins = try folder.folder("plugins")
-        try unsealed.build(into: plugins, as: "A.so")
-        try second.build(into: plugins, as: "B.so")
-        try "no module".write(toFile: "\(plugins)/C.so", atomically: true, encoding: .utf8)
-        usleep(30_000)  // A file that has just changed is not noted.
-        func run(_ body: (TestHost) throws -> Void) throws {
-            let host = try TestHost { configuration, _ in
-                configuration.folders = [plugins]
-                configuration.start = .lazy
-                configuration.watches = false
-                configuration.registryCache = "\(self.folder.path)/cache"
-            }
-            try host.start()
-            #expect(host.host.problems.isEmpty)
-            #expect(host.status("C.so")?.error?.code == .invalidFile)
-            try body(host)
-            host.host.shutdown()
-        }
-        try run { #expect($0.states == ["A.so": "active", "B.so": "active", "C.so": "failed"]) }
-        let before = notes
-        try run { host in
-            #expect(host.states == ["A.so": "registered", "B.so": "registered", "C.so": "failed"])
-            #expect(host.host.routes.map(\.pattern) == ["app://b"])
-            #expect(notes == before)
-            #expect(host.answer("A") == "A")
-            let answer = try host.host.open("app://b").string
-            #expect(answer == "B")
-        }
-        // What is not intact is not believed.
-        let file = try #require(
-            FileManager.default.contentsOfDirectory(atPath: "\(folder.path)/cache").first { $0.hasPrefix("registry-") })
-        let handle = try #require(FileHandle(forUpdatingAtPath: "\(folder.path)/cache/\(file)"))
-        try handle.truncate(atOffset: 100)
-        try handle.close()
-        let host = try TestHost { configuration, _ in
-            configuration.folders = [plugins]
-            configuration.start = .lazy
-            configuration.watches = false
-            configuration.registryCache = "\(self.folder.path)/cache"
-        }
-        try host.start()
-        #expect(host.states == ["A.so": "active", "B.so": "active", "C.so": "failed"])
     }
 }

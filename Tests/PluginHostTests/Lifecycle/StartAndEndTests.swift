@@ -76,6 +76,50 @@ import Testing
         #expect(try String(contentsOfFile: notes, encoding: .utf8) == "+A+B+C-C-B-A")
     }
 
+    @Test func `A module can call those that were set up before it while it is torn down`() throws {
+        let test = try TestHost()
+        let notes = "\(test.folder.path)/notes"
+        for name in ["A", "B", "D"] { try CModule(name: name).build(into: test.plugins, as: "\(name).so") }
+        let code = """
+            static void hear(void *name, const plugin_value *value, const plugin_error *error) {
+                (void)value;
+                if (error == NULL) note("\(notes)", name);
+            }
+            """
+        let calls = ["A", "B", "D"].map { name in
+            "{ plugin_request request = ask(\"\(name)\", \"answer\"); "
+                + "host->perform(host, 0, &request, hear, \"\(name)\"); }"
+        }
+        try CModule(name: "C", code: code, tearDown: calls.joined()).build(into: test.plugins, as: "C.so")
+        try test.start()
+        test.host.shutdown()
+        #expect(try String(contentsOfFile: notes, encoding: .utf8) == "AB")
+    }
+
+    @Test func `A module that is told of removals hears of all modules that leave before it`() throws {
+        let test = try TestHost()
+        let notes = "\(test.folder.path)/notes"
+        let body = "note(\"\(notes)\", \"x\");"
+        for name in ["A", "C", "D", "E"] { try CModule(name: name).build(into: test.plugins, as: "\(name).so") }
+        try CModule(name: "B", events: [("module.removed", "", body)]).build(into: test.plugins, as: "B.so")
+        try test.start()
+        test.host.shutdown()
+        #expect(try String(contentsOfFile: notes, encoding: .utf8) == "xxx")
+    }
+
+    @Test func `Modules that run no code at their end leave with few tables`() throws {
+        let test = try TestHost()
+        for number in 1...12 {
+            try CModule(name: "M\(number)").build(into: test.plugins, as: "\(number).so")
+        }
+        try test.start()
+        let tables = Atomic<Int>(0)
+        test.host.core.registry.observe(0) { _ in tables.add(1, ordering: .relaxed) }
+        test.host.shutdown()
+        #expect(tables.load(ordering: .relaxed) <= (modulesAreIsolated ? 14 : 3))
+        #expect(test.host.generations.isEmpty || test.host.generations.allSatisfy { $0.state == .retired })
+    }
+
     @Test func `A module is torn down after its last call, which succeeds`() throws {
         let test = try TestHost { configuration, _ in configuration.shutdownTimeout = .seconds(600) }
         let (notes, gate) = ("\(test.folder.path)/notes", "\(test.folder.path)/gate")

@@ -17,6 +17,8 @@ extension Calls {
                 .refused,
                 "“\(event.shortened)” is a name reserved for events of the host. Post “\(caller.name).…” instead.")
         }
+        let kept = try startSubscribers(of: event, flags: request.flags, entries, call, from: caller, thread)
+        if let kept { return kept }
         var number: Int?
         if request.flags & PLUGIN_REQUEST_STICKY != 0 {
             // The event is stored before the table is read, so that a module which is not in the table yet receives it
@@ -24,20 +26,29 @@ extension Calls {
             let copies = entries.map { ($0.key.text, Value(copying: $0.value, host: program.hostTable)) }
             number = core.events.keep(event, Parameters(copies))
         }
-        var table = registry.current(thread)
-        if let known = table.contents.known.subscribers[event] {
-            for module in known {
-                do throws(PluginError) {
-                    try start(module, within: call.timeout > 0 ? .nanoseconds(call.timeout) : nil, parent: call.parent)
-                } catch {
-                    settings.log(LogEntry(level: .error, module: module.name, message: error.message))
-                }
-            }
-            table = registry.current(thread)
-        }
+        let table = registry.current(thread)
         return try deliver(
             event, entries, to: subscribers(of: event, number: number, in: table), of: table, call,
             isSticky: number != nil)
+    }
+
+    /// Starts the registered modules that subscribe to an event. A failure is logged: the others still receive the event.
+    ///
+    /// - Returns: The token of the call if it is kept until then.
+    private func startSubscribers(
+        of event: String, flags: UInt32, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
+        from caller: Generation, _ thread: ThreadContext
+    ) throws(PluginError) -> plugin_token? {
+        for module in registry.current(thread).contents.known.subscribers[event] ?? [] {
+            guard let record = thread.next else { throw .recursionLimit }
+            do throws(PluginError) {
+                let address = WaitingAddress.event(event, flags: flags, caller: caller)
+                if let kept = try start(module, for: address, entries, call, thread, record) { return kept }
+            } catch {
+                settings.log(LogEntry(level: .error, module: module.name, message: error.message))
+            }
+        }
+        return nil
     }
 
     /// Returns the subscribers: the modules in their order, then the program.

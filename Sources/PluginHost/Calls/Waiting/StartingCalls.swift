@@ -70,10 +70,9 @@ extension Calls {
 
     /// - Throws: The reason why the module does not serve, if the table still has it as one to be started.
     func check(_ start: StartRequest, of module: LoadedModule) throws(PluginError) -> plugin_token? {
-        if let error = start.error, registry.table.contents.known.modules.contains(where: { $0 === module }) {
-            throw error
-        }
-        return nil
+        guard registry.table.contents.known.modules.contains(where: { $0 === module }) else { return nil }
+        throw start.error
+            ?? PluginError(.moduleUnavailable, "\(module.name) was started, but is not available to this caller yet.")
     }
 
     /// Starts the modules that offer a service or subscribe to an event, one after the other.

@@ -11,6 +11,7 @@ extension Calls {
         case url(String, asksForObject: Bool)
         case action(String, String)
         case service(String, String, version: String)
+        case event(String, flags: UInt32, caller: Generation)
         /// A URL that a remote caller opens.
         case remoteURL(String, RemoteOpening)
     }
@@ -185,6 +186,15 @@ extension Calls {
                 }
             case .service(let name, let action, let version):
                 return try calls.callService(name, action, version, entries, next, thread, record)
+            case .event(let event, let flags, let caller):
+                return try event.withRawText { (event) throws(PluginError) in
+                    var request = plugin_request()
+                    request.size = UInt32(MemoryLayout<plugin_request>.size)
+                    (request.address, request.flags) = (PLUGIN_ADDRESS_EVENT, flags)
+                    request.target = plugin_string(event)
+                    (request.parameters, request.parameter_count) = (entries.baseAddress, UInt64(entries.count))
+                    return try calls.post(request, next, from: caller, thread)
+                }
             case .url(let url, let asksForObject):
                 return try url.withRawText { (url) throws(PluginError) in
                     try calls.open(url, entries, asksForObject: asksForObject, next, thread, record)

@@ -44,6 +44,21 @@ final class KnownModules: Sendable {
         return rest.count == modules.count ? self : KnownModules(rest, of: self)
     }
 
+    /// Returns the routes of the modules that are not among others.
+    func routes(besides other: KnownModules) -> [RouteEntry] {
+        if self === other || modules.isEmpty { return [] }
+        let others = Set(other.modules.map { ObjectIdentifier($0) })
+        return modules.filter { !others.contains(ObjectIdentifier($0)) }.flatMap(\.routes)
+    }
+
+    /// Returns an index of other modules. It is made from this one if it contains all of them.
+    func changed(to other: [LoadedModule]) -> KnownModules {
+        if other.elementsEqual(modules, by: ===) { return self }
+        let wanted = Set(other.map { ObjectIdentifier($0) })
+        let rest = modules.filter { wanted.contains(ObjectIdentifier($0)) }
+        return rest.elementsEqual(other, by: ===) ? KnownModules(rest, of: self) : KnownModules(other)
+    }
+
     /// Creates an index of some of the modules of another one.
     private init(_ rest: [LoadedModule], of other: KnownModules) {
         modules = rest

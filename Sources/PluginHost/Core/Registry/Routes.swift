@@ -19,11 +19,13 @@ struct Routes: Sendable {
     // MARK: Modules and files
 
     /// Returns the routes for another set of modules, with the same run-time changes.
-    func with(_ modules: [any RouteOwner], insteadOf before: [any RouteOwner]) -> Routes {
+    ///
+    /// - Parameters:
+    ///   - gone: The routes of modules that are no longer among them.
+    ///   - new: The routes of modules that were not among them before.
+    func with(_ modules: [any RouteOwner], without gone: [RouteEntry], adding new: [RouteEntry]) -> Routes {
         var routes = self
-        let (past, present) = (Set(before.map { ObjectIdentifier($0) }), Set(modules.map { ObjectIdentifier($0) }))
-        var gone = before.filter { !present.contains(ObjectIdentifier($0)) }.flatMap(\.routes)
-        var new = modules.filter { !past.contains(ObjectIdentifier($0)) }.flatMap(\.routes)
+        var (gone, new) = (gone, new)
         // A module that was known and is started keeps its routes.
         let kept = Set(gone.map(ObjectIdentifier.init)).intersection(new.map(ObjectIdentifier.init))
         if !kept.isEmpty {

@@ -62,19 +62,33 @@ final class Table: Sendable {
         Self.count.add(1, ordering: .relaxed)
         let generations = contents.generations
         let hasOtherKnown = contents.known !== before.contents.known
-        let hasOtherModules = hasOtherKnown || !generations.elementsEqual(before.generations, by: ===)
+        let hasOtherGenerations = !generations.elementsEqual(before.generations, by: ===)
+        let hasOtherModules = hasOtherKnown || hasOtherGenerations
+        let change = ModuleChange(from: before.generations, to: generations)
         var contents = contents
         if hasOtherModules {
-            contents.routes = contents.routes.with(contents.routeOwners, insteadOf: before.routeOwners)
+            contents.routes = contents.routes.with(
+                contents.routeOwners,
+                without: change.gone.flatMap(\.routes) + before.contents.known.routes(besides: contents.known),
+                adding: change.new.flatMap(\.routes) + contents.known.routes(besides: before.contents.known))
         }
         self.contents = contents
         let known = [before, proposed].lazy.compactMap(\.self).first {
             $0.contents.known === contents.known && generations.elementsEqual($0.generations, by: ===)
         }
-        names = known?.names ?? NameTable(generations)
-        interceptors = known?.interceptors ?? Self.interceptors(of: generations)
-        subscribers = known?.subscribers ?? ModuleSubscribers.index(of: generations, besides: contents.known)
-        if hasOtherModules || contents.declaredServices != before.declaredServices {
+        names = known?.names ?? (hasOtherGenerations ? before.names.changed(to: generations, change) : before.names)
+        interceptors =
+            known?.interceptors
+            ?? (change.leaves(\.interceptors.isEmpty) ? before.interceptors : Self.interceptors(of: generations))
+        subscribers =
+            known?.subscribers
+            ?? (!hasOtherKnown && change.leaves(\.subscriptions.isEmpty)
+                ? before.subscribers : ModuleSubscribers.index(of: generations, besides: contents.known))
+        let hasOtherServices =
+            hasOtherKnown
+            || hasOtherModules
+                && !(change.leaves(\.services.isEmpty) && contents.declaredServices == DeclaredServices())
+        if hasOtherServices || contents.declaredServices != before.declaredServices {
             let standing = contents.declaredServices.standing(with: generations, names.targets, contents.known)
             refusedServices = standing.refused
             let known = contents.known.services.merging(standing.known) { $0 + $1 }

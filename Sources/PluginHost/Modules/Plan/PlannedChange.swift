@@ -54,16 +54,22 @@ public struct PlannedChange: Sendable, CustomStringConvertible {
 
     /// - Parameters:
     ///   - plan: The plan of what should serve afterwards.
-    ///   - served: The modules that serve now, by name.
+    ///   - context: What serves and is registered now.
     init(
-        of module: String, moving moved: [String], restoring restored: String?, _ plan: Plan, _ served: [String: Served]
+        of module: String, moving moved: [String], restoring restored: String?, _ plan: Plan, _ context: ChangeContext
     ) {
         (self.module, self.moved, self.restored) = (module, moved, restored)
-        let names = Set(plan.serving.map(\.manifest.name))
-        stopping = plan.leaving.reversed().filter { !names.contains($0.name) }.map { leaving in
+        let served = context.serving.modules
+        let names = Set((plan.serving + plan.resting).map(\.manifest.name))
+        var stops = plan.leaving.reversed().filter { !names.contains($0.name) }.map { leaving in
             let reason = plan.verdicts[leaving.path]?.error?.message ?? "its file is moved to the kept versions."
             return Stop(name: leaving.name, version: leaving.version.description, reason: reason)
         }
+        for known in context.registry.table.contents.known.modules where !names.contains(known.name) {
+            let reason = plan.verdicts[known.file]?.error?.message ?? "its file is moved to the kept versions."
+            stops.append(Stop(name: known.name, version: known.manifest.version.description, reason: reason))
+        }
+        stopping = stops
         starting = plan.serving.filter { $0.served == nil }.map { candidate in
             Start(
                 name: candidate.manifest.name, version: candidate.manifest.version.description, file: candidate.path,

@@ -127,11 +127,16 @@ final class ChangeContext: @unchecked Sendable {
     /// - Parameters:
     ///   - wanted: The name of a registered module that is to start.
     ///   - records: Hypothetical records of files. Default: the current records.
-    func plan(_ change: ProgramChange? = nil, with records: [PathKey: FileRecord]? = nil) -> Plan {
+    func plan(
+        _ change: ProgramChange? = nil, starting wanted: String? = nil, with records: [PathKey: FileRecord]? = nil
+    ) -> Plan {
         let table = registry.table
-        return Plan(
+        var plan = Plan(
             Array((records ?? folders.records).values), serving, change, table.routes, table.declaredServices.program,
             starting: starts.reasons, registered: table.contents.known.modules)
+        let needed = namesOfNeeded.union([wanted].compactMap(\.self))
+        plan.rest { $0.module.isOpen || needed.contains($0.manifest.name) }
+        return plan
     }
 
     /// Scans all folders again and reconciles what serves.

@@ -12,15 +12,17 @@ struct Proposed {
         _ plan: Plan, _ newcomers: [ObjectIdentifier: Reconciler.Newcomer], besides context: ChangeContext
     ) {
         generations = plan.generations(with: newcomers)
-        known = KnownModules(plan.resting.map(\.module))
+        known = context.registry.table.contents.known.changed(to: plan.resting.map(\.module))
         guard let outer = context.proposed else { return }
         let numbers = Set(generations.map(\.number))
         generations = (outer.generations.filter { !numbers.contains($0.number) } + generations).inOrder
         known = outer.known.without(Set(generations.map(\.name)))
     }
 
-    /// Returns the content with other modules that were started.
+    /// Returns the content with those of the started modules that it does not contain.
     func with(_ started: [Generation]) -> Proposed {
+        let names = Set(generations.map(\.name))
+        let started = started.filter { !names.contains($0.name) }
         guard !started.isEmpty else { return self }
         var next = self
         next.generations = (generations + started).inOrder

@@ -48,12 +48,8 @@ struct Publication {
         self.records = records
         let present = context.registry.table.contents.known
         let resting = plan.resting.map(\.module)
-        if resting.elementsEqual(present.modules, by: ===) {
-            known = nil
-        } else {
-            let rest = present.without(names)
-            known = rest.modules.elementsEqual(resting, by: ===) ? rest : KnownModules(resting)
-        }
+        let next = present.changed(to: resting)
+        known = next === present ? nil : next
         wasRegistered = Set(present.modules.map { ObjectIdentifier($0.registration) })
         registered =
             known == nil

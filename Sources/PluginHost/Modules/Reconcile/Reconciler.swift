@@ -54,16 +54,23 @@ struct Reconciler {
 
     private mutating func startNested(_ name: String) {
         let (batch, before) = (context.starts.batch, context.proposed)
+        var isPublished = false
         while let plan = context.plan().starting(name, besides: context, busy: batch) {
             abandonFailed(plan)
             context.proposed = before
             context.starts.batch = batch.union(plan.fresh)
             guard start(plan) else { continue }
-            // The modules that the outer change starts see what was started.
-            Publication(context, plan, newcomers).make(within: before?.with(newcomers.values.map(\.generation)))
+            // The modules that the outer change starts see what was started, also by starts within this one.
+            let started = context.serving.all.map(\.generation) + newcomers.values.map(\.generation)
+            Publication(context, plan, newcomers).make(within: before?.with(started))
             context.nestedStarts += 1
+            isPublished = true
             newcomers = [:]
             break
+        }
+        if !isPublished {
+            context.proposed = before
+            context.propose()
         }
         context.starts.batch = batch
         abandoned += newcomers.values.map(\.generation)
@@ -96,9 +103,7 @@ struct Reconciler {
             context.publish()
             let nestedStarts = context.nestedStarts
             context.proposed = nil
-            var plan = context.plan(change)
-            let needed = context.namesOfNeeded.union([wanted].compactMap(\.self))
-            plan.rest { $0.module.isOpen || needed.contains($0.manifest.name) }
+            let plan = context.plan(change, starting: wanted)
             abandonUnwanted(plan)
             dropAllBut(plan)
             tellStarts(plan)

@@ -1,10 +1,10 @@
 import CDispatch
 import Glibc
-import PluginABI
+package import PluginABI
 import PluginFile
 
 /// The files of a plugins folder that may be modules, or declare routes or services.
-enum PluginFolder {
+package enum PluginFolder {
     /// One entry of a plugins folder.
     struct Entry: Sendable {
         /// The file name; for a file in a subfolder the path relative to the plugins folder, such as `sub/a.so`.
@@ -54,6 +54,19 @@ enum PluginFolder {
             Entry(name: $0.name, path: $0.path, identity: .failure($0.error), isFolder: true)
         }
         return entries.sorted { PathKey($0.name) < PathKey($1.name) }
+    }
+
+    /// Returns the paths of the files in a folder that may be modules, sorted by their names: those that a host scans.
+    ///
+    /// - Parameter includesSubfolders: Whether subfolders are read, too.
+    /// - Throws: `unreadable` if the folder, one of the subfolders or one of the files cannot be read.
+    package static func libraries(in path: String, includesSubfolders: Bool) throws(PluginError) -> [String] {
+        var paths: [String] = []
+        for entry in try list(path, includesSubfolders: includesSubfolders) where !DeclarationFile.isNamed(entry.name) {
+            _ = try entry.identity.get()
+            paths.append(entry.path)
+        }
+        return paths
     }
 
     private static func candidates(_ items: [FolderWalk.Item]) -> [Entry] {

@@ -19,7 +19,7 @@ struct FileMove {
         var records = context.folders.records
         for file in files { records[file.path] = nil }
         return PlannedChange(
-            of: name, moving: files.map(\.path), restoring: nil, context.plan(with: records), context.serving.modules)
+            of: name, moving: files.map(\.path), restoring: nil, context.plan(with: records), context)
     }
 
     /// Moves the files, and starts what serves without them. If that fails, everything is undone.

@@ -142,7 +142,7 @@ struct Rollback {
         for file in moved { records[file.path] = nil }
         let plan = context.plan(with: records)
         let change = PlannedChange(
-            of: name, moving: moved.map(\.path), restoring: returning.path, plan, context.serving.modules)
+            of: name, moving: moved.map(\.path), restoring: returning.path, plan, context)
         guard plan.serving.contains(where: { Plan.isSame($0.module, returning.module) }) else {
             let reason = plan.verdicts[returning.path]?.error?.message ?? "another module takes precedence."
             throw PluginError(.conflict, "\(name) \(version) is not put back, since it would not serve: \(reason)")

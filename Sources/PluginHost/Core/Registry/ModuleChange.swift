@@ -1,0 +1,40 @@
+/// In what two lists of modules differ.
+struct ModuleChange {
+    /// The generations that are only in the first list, in its order.
+    let gone: [Generation]
+    /// The generations that are only in the second list, in its order.
+    let new: [Generation]
+
+    /// Whether those that are in both lists have the same order in both.
+    let keepsOrder: Bool
+
+    /// Takes time in proportion to the lists, but little of it for what they have in common at their ends.
+    init(from before: [Generation], to after: [Generation]) {
+        let shorter = min(before.count, after.count)
+        var (start, end) = (0, 0)
+        while start < shorter, before[start] === after[start] { start += 1 }
+        while end < shorter - start, before[before.count - 1 - end] === after[after.count - 1 - end] { end += 1 }
+        let (old, new) = (before[start..<before.count - end], after[start..<after.count - end])
+        guard !old.isEmpty, !new.isEmpty else {
+            (gone, self.new, keepsOrder) = (Array(old), Array(new), true)
+            return
+        }
+        let (past, present) = (Set(old.lazy.map(ObjectIdentifier.init)), Set(new.lazy.map(ObjectIdentifier.init)))
+        gone = old.filter { !present.contains(ObjectIdentifier($0)) }
+        self.new = new.filter { !past.contains(ObjectIdentifier($0)) }
+        keepsOrder = gone.count == old.count && self.new.count == new.count
+    }
+
+    /// Whether what is made from some part of the modules stays the same, order included.
+    ///
+    /// - Parameter lack: Whether a generation has no such part.
+    func leaves(_ lack: (Generation) -> Bool) -> Bool { keepsOrder && gone.allSatisfy(lack) && new.allSatisfy(lack) }
+
+    /// Whether it concerns no more than an eighth of the generations.
+    func isSmall(among generations: [Generation]) -> Bool { (gone.count + new.count) * 8 <= generations.count }
+
+    /// By how much the number of addresses changes.
+    var addressCount: Int {
+        new.reduce(0) { $0 + $1.addresses.count } - gone.reduce(0) { $0 + $1.addresses.count }
+    }
+}
