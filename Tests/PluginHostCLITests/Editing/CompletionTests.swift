@@ -137,7 +137,6 @@ import Testing
         #expect(terminal.shows("READY"))
         for line in try typedLines {
             terminal.type("\u{15}\(line.typed)\t\u{18}s")
-            #expect(terminal.shows("<"))
             #expect(terminal.shows("<\(line.completed)>"), "\(terminal.output)")
         }
     }
