@@ -111,8 +111,12 @@ import Testing
             try folder.file("modules/libX y.so")
             return [
                 ("pluginhost rou", "pluginhost routes "), ("pluginhost list --js", "pluginhost list --json "),
-                ("pluginhost run --log j", "pluginhost run --log json "), ("pluginhost call A ke", "pluginhost call A ke"),
-                ("pluginhost inspect \(folder.path)/modules/li", "pluginhost inspect \(folder.path)/modules/libX\\ y.so "),
+                ("pluginhost run --log j", "pluginhost run --log json "),
+                ("pluginhost call A ke", "pluginhost call A ke"),
+                (
+                    "pluginhost inspect \(folder.path)/modules/li",
+                    "pluginhost inspect \(folder.path)/modules/libX\\ y.so "
+                ),
             ]
         }
     }
