@@ -114,10 +114,14 @@ void plugin_host_add_image(const void *address, const char *label, uint64_t file
     add(image);
 }
 
+static int normalize(const char *path, char *into, size_t room);
+
 static void expect(const char *path, const char *label, uint64_t file, int is_library) {
     struct image *image = calloc(1, sizeof *image);
+    char normal[4096];
     if (!image) return;
-    image->path = path;
+    char *copy = normalize(path, normal, sizeof normal) ? strdup(normal) : NULL;
+    image->path = copy ? copy : path;
     image->label = label;
     image->file = file;
     image->is_library = is_library;
@@ -127,8 +131,8 @@ static void expect(const char *path, const char *label, uint64_t file, int is_li
 void plugin_host_expect_image(const char *path, const char *label, uint64_t file) { expect(path, label, file, 0); }
 void plugin_host_expect_library(const char *path, const char *label, uint64_t file) { expect(path, label, file, 1); }
 
-/* Removes `.` and `..` from an absolute path, as in those of libraries found through `$ORIGIN/../lib`. Returns whether
- * there was room. */
+/* Removes `.`, `..` and redundant slashes from an absolute path: the dynamic linker makes such paths from
+ * `$ORIGIN/../lib`. Returns whether there was room. */
 static int normalize(const char *path, char *into, size_t room) {
     size_t length = 0;
     while (*path) {

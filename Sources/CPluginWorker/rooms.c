@@ -10,6 +10,7 @@ static struct {
     struct {
         uint32_t room; /* 0: none */
         int descriptor;
+        uint32_t used; /* the last room whose descriptor was taken, or that was left without it */
     } places[PLUGIN_WIRE_ROOMS];
 } rooms = {.lock = PTHREAD_MUTEX_INITIALIZER, .has_come = PTHREAD_COND_INITIALIZER};
 
@@ -18,7 +19,9 @@ void plugin_worker_keep_room(uint32_t room, int descriptor) {
     pthread_mutex_lock(&rooms.lock);
     /* A room that no message has named, because the call was over. */
     if (rooms.places[place].room) close(rooms.places[place].descriptor);
-    rooms.places[place].room = room;
+    int is_used = rooms.places[place].used == room; /* it was left before its descriptor came */
+    if (is_used) close(descriptor);
+    rooms.places[place].room = is_used ? 0 : room;
     rooms.places[place].descriptor = descriptor;
     pthread_cond_broadcast(&rooms.has_come);
     pthread_mutex_unlock(&rooms.lock);
@@ -39,10 +42,22 @@ static int take(uint32_t room) {
     }
     int descriptor = rooms.places[place].descriptor;
     rooms.places[place].room = 0;
+    rooms.places[place].used = room;
     pthread_mutex_unlock(&rooms.lock);
     return descriptor;
 }
 
-static void leave(uint32_t room) { plugin_worker_announce(PLUGIN_WIRE_LEFT | room); }
+/* The host counts the memory of the room as free then, so its descriptor is not kept, even if it is still to come. */
+static void leave(uint32_t room) {
+    uint32_t place = room % PLUGIN_WIRE_ROOMS;
+    pthread_mutex_lock(&rooms.lock);
+    if (rooms.places[place].room == room) {
+        close(rooms.places[place].descriptor);
+        rooms.places[place].room = 0;
+    }
+    rooms.places[place].used = room;
+    pthread_mutex_unlock(&rooms.lock);
+    plugin_worker_announce(PLUGIN_WIRE_LEFT | room);
+}
 
 void plugin_worker_use_rooms(void) { plugin_wire_set_rooms(plugin_worker_wire, take, leave); }

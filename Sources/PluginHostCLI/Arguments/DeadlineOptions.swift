@@ -19,8 +19,10 @@ struct Deadline: Sendable {
             case .positive: ("a positive number of seconds", "a positive number of seconds")
             case .short: ("a number of seconds from 0 to 0.1", "a number of seconds from 0 to 0.1")
             case .list:
-                ("a list of up to 100 numbers of seconds, as in '0,0.5,10'; or 'none'",
-                    "a list of up to 100 numbers of seconds")
+                (
+                    "a list of up to 100 numbers of seconds, as in '0,0.5,10'; or 'none'",
+                    "a list of up to 100 numbers of seconds"
+                )
             }
         }
     }

@@ -14,9 +14,11 @@ struct CheckedConfiguration: Codable, Sendable {
 
     init() { modules = [:] }
 
-    init(_ contents: ConfigurationFile.Contents) {
-        (modules, rules) = (contents.modules.mapValues(\.json), contents.isolation.map(\.json))
-        for (deadline, durations) in contents.deadlines { deadlines[deadline.name] = durations.map { $0 / .seconds(1) } }
+    init(_ modules: [String: Value], _ rules: [IsolationRule], _ deadlines: [(Deadline, [Duration])]) {
+        (self.modules, self.rules) = (modules.mapValues(\.json), rules.map(\.json))
+        for (deadline, durations) in deadlines {
+            self.deadlines[deadline.name] = durations.map { $0 / .seconds(1) }
+        }
     }
 
     /// The names of modules in it.

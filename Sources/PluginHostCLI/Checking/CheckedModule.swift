@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Glibc
 internal import PluginABI
 internal import PluginHost
 internal import Synchronization
@@ -20,13 +21,29 @@ struct CheckedModule: Sendable {
     final class Log: Sendable {
         private let entries = Mutex<[LogEntry]>([])
 
-        func add(_ entry: LogEntry) { entries.withLock { $0.append(entry) } }
+        private static let crashPlaces = Mutex<[CodePlace]>([])
+
+        func add(_ entry: LogEntry) {
+            entries.withLock { $0.append(entry) }
+            if let place = CodePlace(line: entry.message) { Self.crashPlaces.withLock { $0.append(place) } }
+        }
 
         /// The number of log entries about replies to calls that were over, or that belonged to another module.
         var staleReplies: Int { entries.withLock { $0.count(where: \.isAboutStaleReply) } }
 
         /// The last log entry about such a reply.
         var lastStaleReply: String? { entries.withLock { $0.last(where: \.isAboutStaleReply)?.message } }
+
+        /// Where the code of the isolated module was when its process crashed, the innermost place first. The log gets
+        /// the output of the process a little later than others learn of its end.
+        static func places() -> [CodePlace] {
+            for _ in 0..<100 {
+                let places = crashPlaces.withLock { $0 }
+                if !places.isEmpty { return places }
+                usleep(5000)
+            }
+            return []
+        }
 
         /// The log entry about an object of a type that the module does not declare.
         var undeclaredType: String? {
@@ -59,6 +76,7 @@ struct CheckedModule: Sendable {
         if check.isolates {
             configuration.isolation.modules = .all
             configuration.isolation.restartPauses = []
+            configuration.isolation.reportsPlaces = true
         }
         for path in [folder + "/staging", folder + "/state"] { mkdir(path, 0o700) }
         let host = PluginHost(configuration)
@@ -100,7 +118,7 @@ struct CheckedModule: Sendable {
         }
         let words = generation.lastWords.map { "“\($0)”" }.joined(separator: ", ")
         let report = (generation.crash ?? "") + (words.isEmpty ? "" : " Its last words: \(words).")
-        ChildReport.end(with: ["crash": .string(report)])
+        ChildReport.end(with: ["crash": .string(report), "places": .list(Log.places().map(\.record))])
     }
 
     /// Returns the number of the module's objects that have holders.

@@ -38,6 +38,9 @@ struct LifecycleCheck {
                 result.fail(
                     again + error.message
                         + (round == 1 ? "" : " 'tearDown' must release what 'setUp' and activate acquire."))
+                if module.check.isolates {
+                    result.findings[result.findings.count - 1].place = CheckedModule.Log.places().first
+                }
                 return
             }
             descriptors.append(Self.openDescriptors)

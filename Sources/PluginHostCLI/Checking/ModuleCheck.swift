@@ -48,7 +48,11 @@ struct ModuleCheck: Sendable {
         do throws(PluginError) {
             inspected = try inspect(path)
         } catch {
-            for result in Self.results(of: error) { add(result) }
+            let location = try location(of: error)
+            for var result in Self.results(of: error) {
+                if let location, !result.findings.isEmpty { result.findings[0].location = location }
+                add(result)
+            }
             return report
         }
         let manifest = CheckedManifest(inspected["manifest"] ?? nil)
@@ -142,6 +146,13 @@ struct ModuleCheck: Sendable {
         return [CheckResult(check: "description"), failed("manifest", error.message)]
     }
 
+    /// Returns where the code of the file crashes when it is opened, if that is the error of its inspection: opens it
+    /// once more.
+    private func location(of error: PluginError) throws(PluginError) -> CodeLocation? {
+        guard error.code == .inspectionCrashed else { return nil }
+        return try perform(.lifecycle, manifest: "{}", isolates: false).result.findings.first?.location
+    }
+
     // MARK: One step
 
     /// Returns a place in the copy of a file that a host has opened as one in the file itself: the copy may be gone.
@@ -158,14 +169,14 @@ struct ModuleCheck: Sendable {
     /// Runs a step in a child process. Returns its result, and whether the module has become active, which only
     /// `lifecycle` reports.
     private func perform(
-        _ step: CheckStep, manifest: String
+        _ step: CheckStep, manifest: String, isolates: Bool? = nil
     ) throws(PluginError) -> (result: CheckResult, hasStarted: Bool) {
         var result = CheckResult(check: step.rawValue)
         let folder = try makeTemporaryFolder("\(NSTemporaryDirectory())/pluginhost-check-XXXXXX")
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try CheckChild(
             step: step, seconds: UInt32(max(1, (deadline / .seconds(1)).rounded(.up))), seed: seed,
-            trustsEveryone: trustsEveryone, isolates: isolates, configuration: configuration,
+            trustsEveryone: trustsEveryone, isolates: isolates ?? self.isolates, configuration: configuration,
             files: [path] + others.map(Self.absolute), manifest: manifest
         ).write(to: folder)
         let (bytes, ending) = try ChildProcess(arguments: ["pluginhost", CheckChild.word, folder])
@@ -178,7 +189,7 @@ struct ModuleCheck: Sendable {
         func value(_ line: Substring?) -> Value? { line.flatMap { try? Value(jsonMessage: Array($0.utf8)) } }
         // Several threads may report the crash of an isolated module.
         let end = lines.firstIndex { $0.hasPrefix("{\"crash\":") } ?? lines.endIndex
-        let crash = end < lines.endIndex ? value(lines[end])?["crash"]?.string : nil
+        let crash = end < lines.endIndex ? value(lines[end]) : nil
         let last = value(lines[..<end].last)
         if case .exited(0) = ending, let last, last["check"] != nil {
             result = CheckResult(step.rawValue, told: last)
@@ -192,7 +203,9 @@ struct ModuleCheck: Sendable {
         let location = call.map { " at \($0)" } ?? ""
         let advice = call != nil || step == .lifecycle ? step.advice : ""
         if let crash {
-            result.fail("It crashes the process\(location): \(crash)", advice: advice)
+            result.fail("It crashes the process\(location): \(crash.text("crash"))", advice: advice)
+            let places = crash.list("places").lazy.compactMap { CodePlace($0) }.compactMap(inOriginal)
+            result.findings[0].location = symbolizer.location(ofCrash: Array(places.prefix(Self.placesMax)))
             return (result, hasStarted)
         }
         switch ending {

@@ -73,7 +73,8 @@ enum Check: Command {
             file: arguments.positionals[0], others: arguments.values(of: with),
             trustsEveryone: arguments.has(.trust), seed: seed ?? .random(in: 0..<1_000_000_000),
             callsActions: !arguments.has(noCalls), isolates: arguments.has(isolate),
-            configuration: configuration.map(CheckedConfiguration.init) ?? CheckedConfiguration(),
+            configuration: configuration.map { CheckedConfiguration($0.modules, $0.isolation, $0.deadlines) }
+                ?? CheckedConfiguration(),
             deadline: try arguments.timeout ?? ModuleCheck.defaultDeadline,
             lastVersion: arguments.value(of: against), facade: arguments.value(of: facade))
     }

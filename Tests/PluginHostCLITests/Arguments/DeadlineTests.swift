@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func `the quiet time and the pauses of restarts have an option and an entry in the configuration file`() throws {
+    @Test func `quiet time and pauses of restarts have an option and an entry in the configuration file`() throws {
         let file = try folder.file("c.json", #"{"quietTime": 0.05, "restartPauses": [0, 0.5, 3]}"#)
         func times(_ words: String...) throws -> (Duration, [Duration]) {
             let configuration = try configuration(["--config", file] + words)

@@ -1,5 +1,6 @@
 import Foundation
 import PluginABI
+import PluginHost
 import Testing
 
 @testable import PluginHostCLI
@@ -31,6 +32,32 @@ import Testing
         #expect(crash?["location"]?["function"] == "look_up")
         let exported = result("symbols", of: report)?["findings"]?[0]?["message"]?.string ?? ""
         #expect(exported.hasPrefix("It exports helper (/src/shop.c:200), which can clash"), "\(report)")
+    }
+
+    @Test(.disabled(if: tools.isEmpty || isSanitized, "There is no tool."))
+    func `A crash of an isolated module has file and line`() throws {
+        let report = try check(crashing.build(["-g"]), "--isolate").report
+        let crash = result("replies", of: report)?["findings"]?[0]
+        #expect(crash?["location"]?["line"] == 100 && crash?["location"]?["function"] == "look_up", "\(report)")
+        #expect(crash?["message"]?.string?.contains("/src/shop.c:100") == true)
+        #expect(crash?["message"]?.string?.contains("place ") == false)
+        var module = crashing
+        module.setUp = "look_up((const char *)16);"
+        let start = result("lifecycle", of: try check(module.build(["-g"]), "--isolate").report)?["findings"]?[0]
+        #expect(start?["location"]?["line"] == 100, "\(start ?? .null)")
+    }
+
+    @Test(.disabled(if: tools.isEmpty || isSanitized, "There is no tool."), arguments: [[], ["--isolate"]])
+    func `A crash in a constructor has file and line`(options: [String]) throws {
+        var module = CModule()
+        module.code = """
+            #line 300 "/src/shop.c"
+            __attribute__((constructor)) static void begin_shop(void) { *(volatile int *)16 = 1; }
+            """
+        let arguments = ["check", try module.build(["-g"]), "--json", "--trust"] + options
+        let report = try Value(json: program().run(arguments).output)
+        let crash = result("description", of: report)?["findings"]?[0]
+        #expect(crash?["location"]?["line"] == 300 && crash?["location"]?["function"] == "begin_shop", "\(report)")
     }
 
     @Test(.disabled(if: tools.isEmpty || isSanitized, "There is no tool."))

@@ -111,8 +111,12 @@ import Testing
             try folder.file("modules/libX y.so")
             return [
                 ("pluginhost rou", "pluginhost routes "), ("pluginhost list --js", "pluginhost list --json "),
-                ("pluginhost run --log j", "pluginhost run --log json "), ("pluginhost call A ke", "pluginhost call A ke"),
-                ("pluginhost inspect \(folder.path)/modules/li", "pluginhost inspect \(folder.path)/modules/libX\\ y.so "),
+                ("pluginhost run --log j", "pluginhost run --log json "),
+                ("pluginhost call A ke", "pluginhost call A ke"),
+                (
+                    "pluginhost inspect \(folder.path)/modules/li",
+                    "pluginhost inspect \(folder.path)/modules/libX\\ y.so "
+                ),
             ]
         }
     }
@@ -137,7 +141,6 @@ import Testing
         #expect(terminal.shows("READY"))
         for line in try typedLines {
             terminal.type("\u{15}\(line.typed)\t\u{18}s")
-            #expect(terminal.shows("<"))
             #expect(terminal.shows("<\(line.completed)>"), "\(terminal.output)")
         }
     }

@@ -93,7 +93,8 @@ final class WorkerSupervisor: Sendable {
     private static func spawn(
         _ process: WorkerProcess, memory: Int32, socket: Int32, output: Int32
     ) throws(PluginError) -> (pid_t, Int32) {
-        let arguments = [process.file.path, "\(getpid())"] + (process.isDebugged ? ["debug"] : [])
+        let word = process.isDebugged ? "debug" : process.settings.isolation.reportsPlaces ? "places" : nil
+        let arguments = [process.file.path, "\(getpid())"] + [word].compactMap(\.self)
         let program = process.settings.program
         let id: pid_t
         do throws(WorkerProgram.Failure) {

@@ -1,0 +1,174 @@
+import Foundation
+import PluginABI
+import PluginHost
+import Testing
+
+@testable import TestSupport
+
+/// Crashes of isolated modules at certain moments of a call: each call gets one outcome.
+@Suite(.timeLimit(.minutes(30))) struct CrashMomentTests {
+    private static let module = CModule(
+        name: "Frail",
+        code: """
+            static atomic_int has_begun;
+            static void *die_after(void *time) {
+                usleep((useconds_t)(intptr_t)time);
+                kill(getpid(), SIGKILL);
+                return NULL;
+            }
+            static void *reply_and_die(void *token) {
+                reply_int((plugin_token)token, 1);
+                kill(getpid(), SIGKILL);
+                return NULL;
+            }
+            static void *die_when_begun(void *data) {
+                (void)data;
+                while (!has_begun) {}
+                kill(getpid(), SIGKILL);
+                return NULL;
+            }
+            """,
+        targets: [
+            .init(
+                name: "Frail",
+                actions: [
+                    .init(
+                        name: "arm", parameters: ["time": "int"],
+                        body: "start(die_after, (void *)(intptr_t)arguments[0].as.integer); reply(call, \"\");"),
+                    .init(name: "take", parameters: ["text": "string"], body: "reply_int(call->token, 1);"),
+                    .init(
+                        name: "later", manifest: "\"async\": true, ",
+                        body: "start(reply_and_die, (void *)call->token);"),
+                    .init(
+                        name: "now",
+                        body: "start(die_when_begun, NULL); usleep(1000); reply_int(call->token, 1); has_begun = 1;"),
+                ])
+        ])
+
+    private func host(_ module: CModule = module) throws -> TestHost {
+        try TestHost([module.build()]) { configuration in
+            configuration.isolation.modules = .all
+            configuration.isolation.restartPauses = Array(repeating: .zero, count: 1000)
+        }
+    }
+
+    /// Waits until the module serves in its next process.
+    private func waitForRestart(_ host: TestHost, _ restarts: Int) {
+        #expect(eventually { host.host.modules.contains { $0.name == "Frail" && $0.restarts >= restarts } })
+    }
+
+    @Test func `A crash while the host writes a call ends the call with one error`() throws {
+        let host = try host()
+        // The first takes long to be written into a channel, the second into memory of its own.
+        for (round, count) in [400_000, 8_000_000].flatMap({ Array(repeating: $0, count: 10) }).enumerated() {
+            let text = String(repeating: "x", count: count)
+            // It may die before it has answered this.
+            _ = try? host.host.perform("Frail", "arm", [.int(round % 10 * 300)])
+            var error: PluginError?
+            while error == nil {
+                do throws(PluginError) {
+                    let answer = try host.host.perform("Frail", "take", [.string(text)])
+                    #expect(answer == 1)
+                } catch let failure {
+                    error = failure
+                }
+            }
+            #expect(error?.code == .moduleCrashed, "\(error!)")
+            waitForRestart(host, round + 1)
+        }
+        #expect(host.staleReplies == 0)
+    }
+
+    @Test(arguments: ["later", "now"])
+    func `A crash between a reply and its receipt gives one of both`(action: String) async throws {
+        let host = try host()
+        for round in 1...20 {
+            do throws(PluginError) {
+                let answer = try await host.host.call("Frail", action)
+                #expect(answer == 1)
+            } catch {
+                #expect(error.code == .moduleCrashed)
+            }
+            waitForRestart(host, round)
+        }
+        #expect(host.staleReplies == 0)
+    }
+
+    @Test func `A crash during a restart ends each call that waits for it with one error`() async throws {
+        let folder = try TemporaryFolder()
+        var module = Self.module
+        module.activate = "if (access(\"\(folder.path)/down\", F_OK) == 0) { usleep(100000); abort(); }"
+        let host = try host(module)
+        try folder.file("down")
+        _ = try? host.host.perform("Frail", "arm", [0])
+        var codes = try await onThreads(8) { _ in
+            // The first calls find the process that dies.
+            while true {
+                do throws(PluginError) { _ = try host.host.perform("Frail", "take", ["x"]) } catch {
+                    return error.code.rawValue
+                }
+            }
+        }
+        #expect(codes == Array(repeating: "moduleCrashed", count: 8), "\(codes)")
+        codes = try await onThreads(8) { _ in
+            do throws(PluginError) { return try host.host.perform("Frail", "take", ["x"]).json } catch {
+                return error.code.rawValue
+            }
+        }
+        #expect(codes.allSatisfy { $0 == "moduleCrashed" }, "\(codes)")
+        try FileManager.default.removeItem(atPath: "\(folder.path)/down")
+        #expect(await becomesTrue { (try? host.host.perform("Frail", "take", ["x"])) == 1 })
+        #expect(host.staleReplies == 0)
+    }
+
+    // MARK: Serial modules
+
+    @Test func `A circle of a serial module through a thread of an isolated one ends at the deadline`() async throws {
+        var serial = CModule(name: "Serial")
+        serial.moreManifest = "\"concurrency\": \"serial\", "
+        serial.actions = [
+            (
+                "outer",
+                """
+                plugin_request request = ask("Middle", "step");
+                host->perform(host, call->token, &request, pass_on, (void *)call->token);
+                """
+            )
+        ]
+        // Its own thread has no call, so the host does not know that the call of this thread belongs to `step`.
+        var middle = CModule(name: "Middle")
+        middle.code = """
+            static void ignore(void *data, const plugin_value *value, const plugin_error *error) {
+                (void)data, (void)value, (void)error;
+            }
+            static void *ask_serial(void *data) {
+                (void)data;
+                plugin_request request = ask("Serial", "answer");
+                host->perform(host, 0, &request, ignore, NULL);
+                return NULL;
+            }
+            """
+        middle.actions = [
+            (
+                "step",
+                """
+                pthread_t thread;
+                pthread_create(&thread, 0, ask_serial, NULL);
+                pthread_join(thread, NULL);
+                reply(call, "done");
+                """
+            )
+        ]
+        let host = try TestHost([serial.build(), middle.build()]) { configuration in
+            configuration.isolation.modules = .named(["Middle"])
+            configuration.isolation.callTimeout = .milliseconds(500)
+            configuration.isolation.hangGrace = .seconds(60)
+        }
+        let error = try host.failure("Serial", "outer")
+        #expect(error.code == .deadlineExceeded, "\(error)")
+        #expect(error.message.contains("Middle/step") && error.message.contains("deadline"), "\(error.message)")
+        // The call of the thread is admitted then.
+        #expect(host.answer("Serial") == "yes")
+        #expect(await becomesTrue { (try? host.host.perform("Middle", "step").string) == "done" })
+    }
+}
