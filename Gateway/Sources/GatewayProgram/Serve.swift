@@ -133,7 +133,7 @@ struct Serve: AsyncParsableCommand {
     private func server(_ gateway: PluginGateway) throws -> HTTPServerBuilder {
         let plain = HTTPServerBuilder.http1(
             configuration: .init(
-                additionalChannelHandlers: [gateway.departureHandler],
+                additionalChannelHandlers: [gateway.connectionHandler],
                 idleTimeout: .nanoseconds(Int64(idleTimeout * 1e9)),
                 httpDecoderConfiguration: .init(
                     maxHeaderFieldSize: 32 << 10, maxHeaderListSize: 64 << 10, maxHeaderFieldCount: 100)))

@@ -9,18 +9,22 @@ final class Departures: Sendable {
         var leave: (@Sendable () -> Void)?
     }
 
+    private let writeTimeout: Duration
     private let connections = Mutex<[ObjectIdentifier: Connected]>([:])
+
+    init(writeTimeout: Duration) { self.writeTimeout = writeTimeout }
 
     /// Calls `leave` once, on the thread of the connection or at once, if the client leaves before ``forget(_:)``, or
     /// has left already. Requests of a connection come one after the other.
     ///
-    /// A client that leaves while the handler is being added is not noticed; ``PluginGateway/departureHandler`` is there
+    /// A client that leaves while the handler is being added is not noticed; ``PluginGateway/connectionHandler`` is there
     /// from the beginning.
     func watch(_ connection: Connection, _ leave: @escaping @Sendable () -> Void) async {
         let channel = connection.channel
         let id = ObjectIdentifier(channel)
         if set(leave, id) { return }
-        try? await channel.pipeline.addHandler(DepartureHandler(self), position: .first).get()
+        try? await channel.pipeline.addHandler(ConnectionHandler(self, writeTimeout: writeTimeout), position: .first)
+            .get()
         if !set(leave, id) { leave() }
     }
 
@@ -55,20 +59,35 @@ final class Departures: Sendable {
 }
 
 extension PluginGateway {
-    /// A handler for each connection of the server, which notices that its client leaves.
+    /// A handler for each connection of the server. It notices that the client leaves, and closes the connection if the
+    /// client does not read for ``GatewayConfiguration/writeTimeout``.
     ///
-    ///     HTTPServerBuilder.http1(configuration: .init(additionalChannelHandlers: [gateway.departureHandler]))
+    ///     HTTPServerBuilder.http1(configuration: .init(additionalChannelHandlers: [gateway.connectionHandler]))
     ///
     /// Without it, the gateway adds one when the first call of a connection begins.
-    public var departureHandler: any RemovableChannelHandler { DepartureHandler(departures) }
+    public var connectionHandler: any RemovableChannelHandler {
+        ConnectionHandler(departures, writeTimeout: configuration.writeTimeout)
+    }
 }
 
-private final class DepartureHandler: ChannelInboundHandler, RemovableChannelHandler, Sendable {
+/// Used on the thread of its connection only.
+private final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler, @unchecked Sendable {
     typealias InboundIn = NIOAny
+    typealias OutboundIn = NIOAny
 
     private let departures: Departures
+    private let writeTimeout: TimeAmount
+    /// How many writes the client has not read, and when the last one was read or the first one begun.
+    private var unread = 0
+    private var progress = NIODeadline.now()
+    private var timer: Scheduled<Void>?
 
-    init(_ departures: Departures) { self.departures = departures }
+    init(_ departures: Departures, writeTimeout: Duration) {
+        self.departures = departures
+        self.writeTimeout = TimeAmount(writeTimeout)
+    }
+
+    // MARK: The client leaves
 
     func handlerAdded(context: ChannelHandlerContext) { departures.come(ObjectIdentifier(context.channel)) }
 
@@ -78,9 +97,39 @@ private final class DepartureHandler: ChannelInboundHandler, RemovableChannelHan
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        departures.closed(ObjectIdentifier(context.channel))
+        leave(context)
         context.fireChannelInactive()
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) { departures.closed(ObjectIdentifier(context.channel)) }
+    func handlerRemoved(context: ChannelHandlerContext) { leave(context) }
+
+    private func leave(_ context: ChannelHandlerContext) {
+        timer?.cancel()
+        timer = nil
+        departures.closed(ObjectIdentifier(context.channel))
+    }
+
+    // MARK: The client does not read
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        let promise = promise ?? context.eventLoop.makePromise()
+        if unread == 0 { progress = .now() }
+        unread += 1
+        promise.futureResult.whenComplete { [self] _ in
+            unread -= 1
+            progress = .now()
+        }
+        if timer == nil { check(context.channel, after: writeTimeout) }
+        context.write(data, promise: promise)
+    }
+
+    private func check(_ channel: any Channel, after delay: TimeAmount) {
+        timer = channel.eventLoop.scheduleTask(in: delay) { [self] in
+            timer = nil
+            guard unread > 0 else { return }
+            let waited = NIODeadline.now() - progress
+            if waited >= writeTimeout { return channel.close(promise: nil) }
+            check(channel, after: writeTimeout - waited)
+        }
+    }
 }

@@ -11,6 +11,8 @@ public struct GatewayConfiguration: Sendable {
     public var bodyLimit = 1 << 20
     /// How long a client may take to send a body.
     public var bodyTimeout: Duration = .seconds(30)
+    /// How long a client may take to read a part of an answer. Then its connection is closed.
+    public var writeTimeout: Duration = .seconds(60)
     /// How long a call may take if the request does not say.
     public var callTimeout: Duration = .seconds(30)
     /// The longest time that a request may ask for.

@@ -25,7 +25,7 @@ public final class PluginGateway: Sendable {
     let events: EventLog
     let threads: CallThreads
     let calls = CallsInFlight()
-    let departures = Departures()
+    let departures: Departures
     private let phase = Mutex(Phase.starting)
 
     /// The phases of a gateway's life.
@@ -50,6 +50,7 @@ public final class PluginGateway: Sendable {
         catalog = Catalog(host)
         events = EventLog(kept: configuration.keptEvents, streams: configuration.streamLimit)
         threads = CallThreads(limit: configuration.callLimit)
+        departures = Departures(writeTimeout: configuration.writeTimeout)
     }
 
     /// Whether calls are accepted: the host has started, and the gateway is not ending.

@@ -64,6 +64,7 @@ extension PluginError.Code {
     static let forbidden: Self = "forbidden"
     static let misdirected: Self = "misdirected"
     static let moduleBusy: Self = "moduleBusy"
+    static let notRepresentable: Self = "notRepresentable"
 }
 
 extension Problem {
@@ -83,6 +84,7 @@ extension Problem {
             .notFound, .noRoute, .notRemote, .unknownTarget, .unknownAction, .unknownService, .unknownModule,
             .unknownObject, .deadRoute)
         add(.methodNotAllowed, .methodNotAllowed)
+        add(.notAcceptable, .notRepresentable)
         add(.requestTimeout, .bodyTimeout)
         add(.conflict, .conflict)
         add(.gone, .generationRetired)

@@ -68,7 +68,7 @@ import Testing
 
     @Test func `the gateway is not ready first, and still answers during the delay`() async throws {
         let gateway = try await TestGateway(TestGateway.samples) { configuration, _ in
-            configuration.drainDelay = .seconds(3)
+            configuration.drainDelay = .seconds(8)
         }
         #expect(try await gateway.get("/readyz").status == 200)
         await gateway.group.triggerGracefulShutdown()

@@ -124,6 +124,7 @@ private final class EventReader: Sendable {
         let paths = document["paths"]?.map ?? [:]
         #expect(paths["/call/Lab/number"]?["post"]?["requestBody"]?["required"] == true)
         #expect(paths["/call/Lab/secret"] == nil)
+        #expect(paths["/call/Lab/cursor"]?["post"]?["responses"]?["200"]?["content"] == ["application/jsonl": [:]])
         try CModule(name: "Late", moreManifest: "").build(into: gateway.plugins, as: "late.so")
         try copyFile(TestGateway.samples[2], to: "\(gateway.plugins)/c.so")
         #expect(

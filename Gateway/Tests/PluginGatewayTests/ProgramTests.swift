@@ -75,6 +75,29 @@ import Testing
         #expect(await alone.end() == 64)
     }
 
+    @Test func `idle connections are closed, also with half a request, and the number of connections is limited`()
+        async throws
+    {
+        let program = try Program([
+            "serve", "--plugins", try plugins(TestGateway.samples), "--listen", "127.0.0.1:0", "--idle-timeout", "1",
+            "--connection-limit", "2",
+        ])
+        let port = try #require(await program.port(), "\(program.errorText)")
+        let silent = try RawSocket(port: port)
+        let slow = try RawSocket(port: port)
+        try slow.send("GET /healthz HTTP/1.1\r\nHost: local")
+        // It is accepted when there is a place for it.
+        let third = try RawSocket(port: port)
+        try third.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        let ends = Task.detached { (silent.readAll(), slow.readAll(), third.readAll()) }
+        let (first, second, last) = await ends.value
+        #expect(first == "")
+        #expect(!second.hasPrefix("HTTP/1.1 2"))
+        #expect(last.hasPrefix("HTTP/1.1 200 "))
+        program.send(SIGTERM)
+        #expect(await program.end() == 0)
+    }
+
     @Test(.disabled(if: ProcessInfo.processInfo.environment["GATEWAY_SKIPS_VALIDATION"] != nil))
     func `the description is valid`() async throws {
         let gateway = try await TestGateway(TestGateway.samples + [labModule.build()])

@@ -12,11 +12,15 @@ package struct JSONReader {
         /// Whether the text is a file that people write. Then an object with a duplicate name is refused; otherwise the
         /// first entry counts.
         var isFile = false
+        /// Whether a number is refused that is not a whole number of 64 bits, but whose nearest double is one.
+        var keepsWholeNumbers = false
 
         /// The rules for a value that passes between host and module.
         package static let value = Rules()
         /// The rules for a file that people write.
         package static let file = Rules(isFile: true)
+        /// The rules for parameters from another program. Lines and columns are stated as for a file.
+        package static let parameters = Rules(isFile: true, keepsWholeNumbers: true)
         /// The rules for a message between programs. It wraps values, which may have the maximum depth, in a few more
         /// objects.
         package static let message = Rules(depth: Int(PLUGIN_DEPTH_MAX) + 8)
@@ -127,6 +131,9 @@ package struct JSONReader {
         if let number = DecimalNumber.wholeNumber(text) { return .int(number) }
         guard let number = Double(String(decoding: text, as: UTF8.self)), number.isFinite else {
             throw failure("a number is too large")
+        }
+        if rules.keepsWholeNumbers, Int(exactly: number) != nil {
+            throw failure("a number has more digits than 64 bits can keep")
         }
         return .double(number)
     }

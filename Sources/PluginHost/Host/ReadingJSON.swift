@@ -3,14 +3,15 @@ import PluginFile
 
 extension Value {
     /// Reads JSON text that another program has sent. Reads as ``init(json:)`` does, but the text is bytes, and an object
-    /// that has the same name twice is refused.
+    /// that has the same name twice is refused, as is a number that would become another, whole number, such as
+    /// `3.00000000000000000001` or one just beyond 64 bits.
     ///
     /// - Parameter bytes: The text. Used only during the call.
     /// - Throws: ``/PluginABI/PluginError/Code/invalidValue`` for bytes that are not valid UTF-8 or not valid JSON, or
     ///   that have the same name twice in an object, nest lists and maps more than 128 deep, or have more than 256
     ///   combining marks in a row; the message says where.
     public init(strictJSON bytes: UnsafeRawBufferPointer) throws(PluginError) {
-        self = try JSONText.parse(bytes, .file)
+        self = try JSONText.parse(bytes, .parameters)
     }
 
     /// Reads JSON text as ``/PluginABI/Value/json`` writes it, with bytes as base64 text. Whole numbers that fit into

@@ -30,6 +30,12 @@ import Testing
         #expect(throws: PluginError.self) { try invalid.withUnsafeBytes { try Value(strictJSON: $0) } }
         let valid = Array("[9223372036854775807, 1e400]".utf8)
         #expect(throws: PluginError.self) { try valid.withUnsafeBytes { try Value(strictJSON: $0) } }
+        for text in ["-9223372036854775809", "3.00000000000000000001", "9007199254740993.5"] {
+            let lossy = Array(text.utf8)
+            #expect(throws: PluginError.self, "\(text)") { try lossy.withUnsafeBytes { try Value(strictJSON: $0) } }
+        }
+        let whole = Array("[1e30, 0.1, 3.0]".utf8)
+        #expect(try whole.withUnsafeBytes { try Value(strictJSON: $0) } == [.double(1e30), .double(0.1), .int(3)])
         let largest = Array("[9223372036854775807]".utf8)
         #expect(try largest.withUnsafeBytes { try Value(strictJSON: $0) } == [.int(.max)])
     }

@@ -20,7 +20,7 @@ extension PluginGateway {
             guard !value.hasObject else {
                 throw Problem(
                     PluginError(
-                        .invalidResult,
+                        .notRepresentable,
                         "The result has objects in it, which cannot leave the program. Only a result that is itself an object "
                             + "with the action next can be sent."))
             }
@@ -72,7 +72,7 @@ extension PluginGateway {
 
 extension PluginError {
     fileprivate static let noCursor = PluginError(
-        .invalidResult, "The result is an object without the action next, which cannot leave the program.")
+        .notRepresentable, "The result is an object without the action next, which cannot leave the program.")
 
     fileprivate static func longCursor(_ limit: Int) -> PluginError {
         PluginError(.overloaded, "The cursor has more than \(limit) elements, which is the limit.")

@@ -77,13 +77,19 @@ final class Catalog: Sendable {
         let values: [Value]
         /// The names of the types of objects.
         let types: Set<String>
+        /// Those that are cursors.
+        let cursors: Set<String>
 
         fileprivate init(_ name: String, _ manifest: Value) {
             self.name = name
             version = manifest["version"]?.string ?? ""
             targets = (manifest["targets"]?.list ?? []).map(Target.init)
             values = manifest["values"]?.list ?? []
-            types = Set((manifest["types"]?.list ?? []).compactMap { $0["name"]?.string })
+            let declared = manifest["types"]?.list ?? []
+            types = Set(declared.compactMap { $0["name"]?.string })
+            cursors = Set(
+                declared.filter { type in (type["actions"]?.list ?? []).contains { $0["name"] == "next" } }
+                    .compactMap { $0["name"]?.string })
         }
     }
 

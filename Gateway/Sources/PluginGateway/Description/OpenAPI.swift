@@ -23,7 +23,11 @@ struct OpenAPI {
             let types = SchemaTypes(module)
             for (name, schema) in types.schemas { schemas[name] = schema }
             for target in module.targets {
-                for action in target.actions where action.isRemote { add(action, target, module, types) }
+                // Other objects than cursors cannot leave the program.
+                for action in target.actions
+                where action.isRemote && !module.types.subtracting(module.cursors).contains(action.result) {
+                    add(action, target, module, types)
+                }
             }
         }
     }
@@ -63,24 +67,33 @@ struct OpenAPI {
 
     private func body(_ action: Catalog.Action, _ types: SchemaTypes) -> Value? {
         guard !action.parameters.isEmpty || action.hasRest else { return nil }
-        var properties: [String: Value] = [:]
-        for parameter in action.parameters {
-            let type = parameter.type
-            // Null stands for a parameter that is left out.
-            let isNullable = !parameter.isRequired && !type.hasSuffix("?") && type != "any"
-            var schema = types.schema(isNullable ? type + "?" : type).map ?? [:]
-            if !parameter.summary.isEmpty { schema["description"] = .string(parameter.summary) }
-            if let fallback = parameter.fallback, !fallback.isNull { schema["default"] = fallback }
-            properties[parameter.name] = .map(schema)
-        }
+        let schemas = action.parameters.map { Self.schema($0, types) }
+        let names = action.parameters.map(\.name)
         let required = action.parameters.filter(\.isRequired).map { Value.string($0.name) }
-        let schema: Value = [
-            "type": "object", "properties": .map(properties), "required": .list(required),
-            "additionalProperties": .bool(action.hasRest),
+        let named: Value = [
+            "type": "object", "properties": .map(Dictionary(zip(names, schemas)) { first, _ in first }),
+            "required": .list(required), "additionalProperties": .bool(action.hasRest),
         ]
+        let last = action.parameters.lastIndex(where: \.isRequired).map { $0 + 1 } ?? 0
+        let rest: Value = action.hasRest ? ["type": "object"] : false
+        let inOrder: Value = [
+            "type": "array", "prefixItems": .list(schemas), "items": rest, "minItems": .int(last),
+            "maxItems": .int(schemas.count + (action.hasRest ? 1 : 0)),
+        ]
+        let schema: Value = schemas.isEmpty ? named : ["anyOf": [named, inOrder]]
         var content: [String: Value] = ["application/json": ["schema": schema]]
         if action.bodyParameter != nil, required.count <= 1 { content["application/octet-stream"] = [:] }
         return ["required": .bool(!required.isEmpty), "content": .map(content)]
+    }
+
+    private static func schema(_ parameter: Catalog.Parameter, _ types: SchemaTypes) -> Value {
+        let type = parameter.type
+        // Null stands for a parameter that is left out.
+        let isNullable = !parameter.isRequired && !type.hasSuffix("?") && type != "any"
+        var schema = types.schema(isNullable ? type + "?" : type).map ?? [:]
+        if !parameter.summary.isEmpty { schema["description"] = .string(parameter.summary) }
+        if let fallback = parameter.fallback, !fallback.isNull { schema["default"] = fallback }
+        return .map(schema)
     }
 
     private func responses(_ action: Catalog.Action, _ types: SchemaTypes) -> Value {
@@ -100,7 +113,8 @@ struct OpenAPI {
     private static let failures = [
         "400": "The request or a parameter is not valid.", "401": "The token is missing or unknown.",
         "403": "The program refuses the call.", "404": "There is nothing at this path.",
-        "413": "The body is too large.", "415": "The body is of a type that is not accepted.",
+        "406": "The result has objects in it, which cannot leave the program.", "413": "The body is too large.",
+        "415": "The body is of a type that is not accepted.",
         "422": "The module refuses the call, with a code of its own.",
         "429": "Too many calls of the module are in flight.",
         "500": "The module has failed.", "503": "The gateway cannot make the call at this moment.",

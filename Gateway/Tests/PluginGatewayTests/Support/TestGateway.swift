@@ -56,7 +56,7 @@ final class TestGateway: Sendable {
         self.ports = ports
         let application = Application(
             responder: gateway.responder,
-            server: .http1(configuration: .init(additionalChannelHandlers: [gateway.departureHandler])),
+            server: .http1(configuration: .init(additionalChannelHandlers: [gateway.connectionHandler])),
             configuration: .init(address: .hostname("127.0.0.1", port: 0)),
             onServerRunning: { channel in ports.port.withLock { $0 = channel.localAddress?.port } }, logger: logger)
         let group = ServiceGroup(
