@@ -140,7 +140,9 @@ extension ChangeContext {
         guard let present = serving.modules[name] else {
             guard let record = folders.records.values.first(where: { $0.claimedModule?.manifest.name == name }),
                 record.claimedModule?.process != nil
-            else { throw PluginError(.unknownModule, "There is no module “\(name.shortened)” that could be restarted.") }
+            else {
+                throw PluginError(.unknownModule, "There is no module “\(name.shortened)” that could be restarted.")
+            }
             return try start(record)
         }
         guard present.module.process != nil else {
