@@ -135,7 +135,8 @@ import Testing
         }
         var serving = Serving()
         serving.replace(by: present)
-        let routes = Routes().with(present.map(\.generation), ModuleChange(from: [], to: present.map(\.generation)))
+        let generations = present.map(\.generation)
+        let routes = Routes().with(generations, without: [], adding: generations.flatMap(\.routes))
         for records in [records, records.reversed()] {
             let plan = Plan(records, serving, nil, routes)
             #expect(plan.serving.map(\.path).joined(separator: " ") == the.serving)
