@@ -67,7 +67,8 @@ import Testing
         for (round, count) in [400_000, 8_000_000].flatMap({ Array(repeating: $0, count: 10) }).enumerated() {
             let text = String(repeating: "x", count: count)
             var error: PluginError?
-            do throws(PluginError) { try host.host.perform("Frail", "arm", [.int(round % 10 * 300)]) } catch let failure {
+            do throws(PluginError) { try host.host.perform("Frail", "arm", [.int(round % 10 * 300)]) } catch let failure
+            {
                 error = failure  // It has died before it has answered.
             }
             // It may also die between two calls.
