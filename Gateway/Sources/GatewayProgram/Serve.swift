@@ -36,6 +36,9 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "The private key of the server, in PEM.")
     var key: String?
 
+    @Option(help: "Certificates, in PEM, by which those of clients must be signed. Only such clients are served.")
+    var clientCertificates: String?
+
     @Option(
         help: "A further name by which clients on this machine may address the gateway. Can be given more than once.")
     var host: [String] = []
@@ -69,9 +72,12 @@ struct Serve: AsyncParsableCommand {
 
     func validate() throws {
         let address = try ListenAddress(listen)
-        guard tokens != nil || address.isLoopback else {
+        guard tokens != nil || clientCertificates != nil || address.isLoopback else {
             throw ValidationError(
                 "--listen \(listen) can be reached from other machines. Give --tokens FILE, or listen on 127.0.0.1.")
+        }
+        guard clientCertificates == nil || certificate != nil else {
+            throw ValidationError("--client-certificates needs --certificate and --key, because it needs HTTPS.")
         }
         guard (certificate == nil) == (key == nil) else {
             throw ValidationError("--certificate and --key belong together. Give both, or none.")
@@ -120,6 +126,7 @@ struct Serve: AsyncParsableCommand {
 
     private func gatewayConfiguration() throws -> GatewayConfiguration {
         var configuration = GatewayConfiguration()
+        if clientCertificates != nil { configuration.access = .everyone }
         if let tokens { configuration.access = .tokens(try BearerTokens(file: tokens)) }
         configuration.hosts = Set(host.map { $0.lowercased() })
         (configuration.bodyLimit, configuration.callLimit) = (bodyLimit, callLimit)
@@ -139,10 +146,13 @@ struct Serve: AsyncParsableCommand {
                     maxHeaderFieldSize: 32 << 10, maxHeaderListSize: 64 << 10, maxHeaderFieldCount: 100)))
         guard let certificate, let key else { return plain }
         let certificates = try NIOSSLCertificate.fromPEMFile(certificate).map(NIOSSLCertificateSource.certificate)
-        return try .tls(
-            plain,
-            tlsConfiguration: .makeServerConfiguration(
-                certificateChain: certificates, privateKey: .privateKey(try NIOSSLPrivateKey(file: key, format: .pem))))
+        var tls = TLSConfiguration.makeServerConfiguration(
+            certificateChain: certificates, privateKey: .privateKey(try NIOSSLPrivateKey(file: key, format: .pem)))
+        if let clientCertificates {
+            tls.trustRoots = .file(clientCertificates)
+            tls.certificateVerification = .noHostnameVerification
+        }
+        return try .tls(plain, tlsConfiguration: tls)
     }
 }
 

@@ -49,17 +49,26 @@ final class Program: Sendable {
     }
 
     /// Runs a program to its end and returns what it writes, and its exit status.
-    static func run(_ arguments: [String]) throws -> (output: String, status: Int32) {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = arguments
-        let file = try makeFolder() + "/output"
-        _ = FileManager.default.createFile(atPath: file, contents: nil)
-        let handle = try FileHandle(forWritingTo: URL(filePath: file))
-        (process.standardOutput, process.standardError) = (handle, handle)
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        return (try String(contentsOfFile: file, encoding: .utf8), process.terminationStatus)
+    static func run(_ arguments: [String]) async throws -> (output: String, status: Int32) {
+        try await onThread {
+            let process = Process()
+            process.executableURL = URL(filePath: "/usr/bin/env")
+            process.arguments = arguments
+            let file = try makeFolder() + "/output"
+            _ = FileManager.default.createFile(atPath: file, contents: nil)
+            let handle = try FileHandle(forWritingTo: URL(filePath: file))
+            (process.standardOutput, process.standardError) = (handle, handle)
+            process.standardInput = FileHandle.nullDevice
+            try process.run()
+            process.waitUntilExit()
+            return (try String(contentsOfFile: file, encoding: .utf8), process.terminationStatus)
+        }
+    }
+}
+
+/// Runs a body that blocks on a thread of its own.
+func onThread<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Result, any Error>) in
+        Thread.detachNewThread { continuation.resume(with: Swift.Result { try body() }) }
     }
 }

@@ -58,15 +58,10 @@ extension TestGateway {
     /// Sends a text by a connection of its own, and returns all that comes back until it is closed.
     func raw(_ text: String) async throws -> String {
         let port = port
-        return try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<String, any Error>) in
-            Thread.detachNewThread {
-                continuation.resume(
-                    with: Result {
-                        let socket = try RawSocket(port: port)
-                        try socket.send(text)
-                        return socket.readAll()
-                    })
-            }
+        return try await onThread {
+            let socket = try RawSocket(port: port)
+            try socket.send(text)
+            return socket.readAll()
         }
     }
 
