@@ -112,7 +112,9 @@ import Testing
     }
 
     @Test func `a client that leaves cancels its call`() async throws {
-        let gateway = try await TestGateway([waitingModule.build()])
+        let gateway = try await TestGateway([waitingModule.build()]) { _, host in
+            host.shutdownTimeout = .milliseconds(200)
+        }
         let socket = try RawSocket(port: gateway.port)
         try socket.send("POST /call/Later/wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
         #expect(await becomesTrue { gateway.gateway.host.generations.contains { !$0.calls.isEmpty } })
