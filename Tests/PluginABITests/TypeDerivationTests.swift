@@ -199,7 +199,8 @@ import Testing
         for type in [Picky.self, Circle.self] as [any ActionResult.Type] {
             let derived = try derive(type)
             #expect(derived.result == "map" && derived.values.isEmpty)
-            #expect(derived.notes.contains { $0.contains("Part for “part”") })
+            let reason = "the field “part” has the type Part, of which no sample value can be made"
+            #expect(derived.notes.contains { $0.contains(reason) })
         }
     }
 

@@ -116,7 +116,9 @@ extension PluginHost {
     public func removeRoute(_ pattern: String) -> Bool {
         guard let shape = try? RoutePattern(pattern, scheme: configuration.firstScheme) else { return false }
         return remove { table in
-            table.entry(like: shape).flatMap { $0.pattern.names == shape.names ? [$0] : nil } ?? []
+            table.entry(like: shape).flatMap { route in
+                route.pattern.text == pattern || route.pattern.names == shape.names ? [route] : nil
+            } ?? []
         } > 0
     }
 

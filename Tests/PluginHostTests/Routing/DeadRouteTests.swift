@@ -49,9 +49,9 @@ import Testing
         let test = try host()
         let host = test.host
         try host.register(
-            Manifest("Open", version: "1.0.0") { Target("Open") { Action("all", .rest()) { $0.count } } })
-        try host.addRoute("app://rest", to: "Open/all", defaults: ["_url": "x"])
-        try host.addRoute("app://alive", to: "Open/all", defaults: ["url": "x"])
+            Manifest("Loose", version: "1.0.0") { Target("Loose") { Action("all", .rest()) { $0.count } } })
+        try host.addRoute("app://rest", to: "Loose/all", defaults: ["_url": "x"])
+        try host.addRoute("app://alive", to: "Loose/all", defaults: ["url": "x"])
         #expect(problem("app://rest", host)?.contains("“_url”, which only the host sets. Remove it.") == true)
         #expect(problem("app://alive", host) == nil)
     }

@@ -58,12 +58,12 @@ import Testing
 
     @Test func `Of the keys that a rest takes, only those of the host are dropped`() throws {
         try host.register(
-            Manifest("Open", version: "1.0.0") {
-                Target("Open") { Action("all", .rest()) { $0.keys.sorted().joined(separator: " ") } }
+            Manifest("Loose", version: "1.0.0") {
+                Target("Loose") { Action("all", .rest()) { $0.keys.sorted().joined(separator: " ") } }
             })
-        #expect(try host.open("app://Open/all?a=1&b=&c") == "a b c")
+        #expect(try host.open("app://Loose/all?a=1&b=&c") == "a b c")
         #expect(notes.isEmpty)
-        #expect(try host.open("app://Open/all?a=1&_url=x") == "a")
+        #expect(try host.open("app://Loose/all?a=1&_url=x") == "a")
         #expect(notes.map(\.message).allSatisfy { $0.hasSuffix("“_url”.") } && notes.count == 1)
     }
 
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test func `What a URL cannot set is not in a rest`() throws {
-        #expect(try host.open("app://Open/all?_url=x&_pattern=y&_object=z&_event=e&_parameters=p&a=1") == ["a": "1"])
+        #expect(try host.open("app://Loose/all?_url=x&_pattern=y&_object=z&_event=e&_parameters=p&a=1") == ["a": "1"])
         try host.addRoute("app://o/:_url", to: "Open/all")
         #expect(try failure("app://o/x").code == .unknownParameter)
     }
@@ -142,7 +142,7 @@ import Testing
     @Test func `A query of as many keys as fit is a rest, and is dropped, without an error`() throws {
         let keys = (0..<3000).map { "\(String($0, radix: 36))" }
         let query = keys.joined(separator: "&")
-        #expect(try host.open("app://Open/all?\(query)").map?.count == keys.count)
+        #expect(try host.open("app://Loose/all?\(query)").map?.count == keys.count)
         #expect(try host.open("app://A/fetchDetail?key=1&key=\(keys[7])&\(query)")["title"] == "Detail of \(keys[7])")
     }
 
