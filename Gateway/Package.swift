@@ -1,7 +1,7 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// A package of its own, so that who depends on PluginHost gets none of these dependencies.
+// A package of its own, so that packages which depend on PluginHost do not get these dependencies.
 
 let testSettings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
