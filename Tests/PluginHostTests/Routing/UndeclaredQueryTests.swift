@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test func `What a URL cannot set is not in a rest`() throws {
-        #expect(try host.open("app://Loose/all?_url=x&_pattern=y&_object=z&_event=e&_parameters=p&a=1") == ["a": "1"])
+        #expect(try host.open("app://Open/all?_url=x&_pattern=y&_object=z&_event=e&_parameters=p&a=1") == ["a": "1"])
         try host.addRoute("app://o/:_url", to: "Open/all")
         #expect(try failure("app://o/x").code == .unknownParameter)
     }
@@ -142,7 +142,7 @@ import Testing
     @Test func `A query of as many keys as fit is a rest, and is dropped, without an error`() throws {
         let keys = (0..<3000).map { "\(String($0, radix: 36))" }
         let query = keys.joined(separator: "&")
-        #expect(try host.open("app://Loose/all?\(query)").map?.count == keys.count)
+        #expect(try host.open("app://Open/all?\(query)").map?.count == keys.count)
         #expect(try host.open("app://A/fetchDetail?key=1&key=\(keys[7])&\(query)")["title"] == "Detail of \(keys[7])")
     }
 
