@@ -17,7 +17,7 @@ struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Serves modules until SIGTERM or SIGINT.",
         discussion: """
-            Prints “Listening on ADDRESS:PORT” when it accepts connections; /readyz tells when it accepts calls. Without \
+            Prints “Listening on ADDRESS:PORT” when it accepts connections; /readyz states whether it accepts calls. Without \
             --tokens, it listens on addresses of this machine only.
             """)
 
@@ -27,7 +27,7 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "The address and port to listen on; port 0 chooses a free one.")
     var listen = "127.0.0.1:8080"
 
-    @Option(help: "A file with bearer tokens, one in each line, that only its owner can read.")
+    @Option(help: "A file with bearer tokens, one per line, that only its owner can read.")
     var tokens: String?
 
     @Option(help: "The certificates of the server, in PEM. With --key, the gateway serves HTTPS.")
@@ -36,11 +36,11 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "The private key of the server, in PEM.")
     var key: String?
 
-    @Option(help: "Certificates, in PEM, by which those of clients must be signed. Only such clients are served.")
+    @Option(help: "Certificates, in PEM. Only clients with a certificate signed by one of them are served.")
     var clientCertificates: String?
 
     @Option(
-        help: "A further name by which clients on this machine may address the gateway. Can be given more than once.")
+        help: "Another name by which clients on this machine may address the gateway. Can be given more than once.")
     var host: [String] = []
 
     @Option(help: "The maximum size of a request's body, in bytes.")
@@ -55,19 +55,19 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "How many connections may be open.")
     var connectionLimit = 2000
 
-    @Option(help: "How long a call may take if the request does not say, in seconds.")
+    @Option(help: "The timeout of a call whose request sets none, in seconds.")
     var timeout = 30.0
 
-    @Option(help: "The time without a request after which a connection is closed, in seconds.")
+    @Option(help: "How long a connection may stay open without a request, in seconds.")
     var idleTimeout = 60.0
 
-    @Option(help: "How long the gateway goes on serving when it ends, after /readyz has changed, in seconds.")
+    @Option(help: "How long the gateway still accepts calls after /readyz has failed, in seconds.")
     var drainDelay = 0.0
 
-    @Option(help: "How long calls in flight may go on when the gateway ends, in seconds.")
+    @Option(help: "How long calls in flight may take to finish when the gateway ends, in seconds.")
     var drainTimeout = 10.0
 
-    @Flag(help: "Also accept modules that other users could have written.")
+    @Flag(help: "Also load files that other users could have written.")
     var trust = false
 
     func validate() throws {
@@ -80,15 +80,18 @@ struct Serve: AsyncParsableCommand {
             throw ValidationError("--client-certificates needs --certificate and --key, because it needs HTTPS.")
         }
         guard (certificate == nil) == (key == nil) else {
-            throw ValidationError("--certificate and --key belong together. Give both, or none.")
+            throw ValidationError("Give both --certificate and --key, or neither.")
         }
         let counts = [bodyLimit, callLimit, moduleCallLimit, connectionLimit]
         guard counts.allSatisfy({ (1...(1 << 30)).contains($0) }), callLimit <= 4096 else {
-            throw ValidationError("Limits must be 1 or more; --call-limit at most 4096, the others at most 2^30.")
+            throw ValidationError("Limits must be from 1 to 2^30, and --call-limit at most 4096.")
         }
         guard [timeout, idleTimeout].allSatisfy({ $0 > 0 && $0 <= 86_400 }),
             [drainDelay, drainTimeout].allSatisfy({ $0 >= 0 && $0 <= 86_400 })
-        else { throw ValidationError("Times must be above 0 (those of the drain also 0) and at most 86400 seconds.") }
+        else {
+            throw ValidationError(
+                "Times must be more than 0 (--drain-delay and --drain-timeout can be 0) and at most 86400 seconds.")
+        }
     }
 
     func run() async throws {

@@ -70,7 +70,7 @@ public final class PluginGateway: Sendable {
     func checkReady() throws(Problem) {
         switch phase.withLock({ $0 }) {
         case .ready, .notReady: return
-        case .starting: throw Problem(.hostStarting, "The host is being started.", retryAfter: 1)
+        case .starting: throw Problem(.hostStarting, "The host is still starting.", retryAfter: 1)
         case .draining, .ended: throw Problem(.hostStopping, "The gateway is ending.", retryAfter: 5)
         }
     }

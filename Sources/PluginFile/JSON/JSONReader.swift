@@ -133,7 +133,7 @@ package struct JSONReader {
             throw failure("a number is too large")
         }
         if rules.keepsWholeNumbers, Int(exactly: number) != nil {
-            throw failure("a number has more digits than 64 bits can keep")
+            throw failure("a number has more digits than fit into 64 bits")
         }
         return .double(number)
     }

@@ -94,12 +94,12 @@ struct Deadline: Sendable {
         ) { $0.isolation.stableTime = $1 },
         Deadline(
             "restartPauses", "--restart-pauses", .list,
-            "How long the host waits before it starts an isolated module again after each crash, separated by commas; "
-                + "after as many crashes, the next one is final. 'none' for no restart. (default: 0,0.1,1,10,60)"
+            "The pauses before an isolated module that has crashed is started again, separated by commas. When all are "
+                + "used, the next crash is final. 'none': never start it again. (default: 0,0.1,1,10,60)"
         ) { $0.isolation.restartPauses = $1 },
         Deadline(
             "quietTime", "--quiet-time", .short,
-            "How long the folders must stay unchanged until a change is handled, at most 0.1. (default: 0.005)"
+            "How long the folders must stay unchanged before a change is handled, from 0 to 0.1. (default: 0.005)"
         ) { $0.quietTime = $1[0] },
     ]
 

@@ -16,8 +16,8 @@ extension OptionSpecification {
     static let lazy = OptionSpecification(
         name: "--lazy",
         help:
-            "Start modules when they are first needed, if they are sealed or known from an earlier host; what is known of "
-            + "files is kept in $XDG_CACHE_HOME/pluginhost. (default: all modules start with the host)")
+            "Start a module only when it is first needed, if it is sealed or an earlier host has read it. What hosts learn "
+            + "about files is kept in $XDG_CACHE_HOME/pluginhost. (default: all modules start with the host)")
     static let maxFileSize = OptionSpecification(
         name: "--max-file-size", value: "bytes",
         help: "The maximum size of a module together with the libraries beside it. (default: 268435456)")

@@ -19,7 +19,7 @@ enum Check: Command {
         name: "--config", value: "file",
         help:
             "A configuration file as for 'run'. The check uses the configuration of each module, the timeouts except "
-            + "'hookPatience', and with '--isolate' the rules in the list 'isolation'.")
+            + "'hookPatience' and 'restartPauses', and with '--isolate' the rules in the list 'isolation'.")
 
     static let against = OptionSpecification(
         name: "--against", value: "file",

@@ -23,7 +23,7 @@ enum Diff: Command {
         options: [
             OptionSpecification(
                 name: OptionSpecification.recursive.name,
-                help: "Look into the subfolders of folders, too, as a host does with this option."), .trust,
+                help: "Also search the subfolders of folders, as 'run --recursive' does."), .trust,
             OptionSpecification(
                 name: "--timeout", value: "seconds",
                 help: "How long the code of each file may take to describe it. (default: 10)"), .attach, .json,

@@ -43,7 +43,7 @@ public final class BearerTokens: Sendable {
 
     private static func read(_ file: String) throws(PluginError) -> [[UInt8]] {
         func invalid(_ message: String) -> PluginError {
-            PluginError(.invalidConfiguration, "The file of tokens “\(file)” \(message)")
+            PluginError(.invalidConfiguration, "The token file “\(file)” \(message)")
         }
         let attributes = try? FileManager.default.attributesOfItem(atPath: file)
         guard let mode = (attributes?[.posixPermissions] as? NSNumber)?.intValue,

@@ -103,7 +103,7 @@ extension PluginGateway {
             amount > 0
         else {
             throw Problem(
-                .invalidHeader, "The header Timeout must be a number of seconds above 0, such as 2.5, or as 250ms.")
+                .invalidHeader, "The header Timeout must be more than 0: seconds (2.5), or milliseconds (250ms).")
         }
         return min(.seconds(isShort ? amount / 1000 : amount), configuration.maximumCallTimeout)
     }

@@ -21,7 +21,7 @@ extension PluginGateway {
                 throw Problem(
                     PluginError(
                         .notRepresentable,
-                        "The result has objects in it, which cannot leave the program. Only a result that is itself an object "
+                        "The result contains objects, which cannot leave the program. Only a result that is itself an object "
                             + "with the action next can be sent."))
             }
             var response = Response.text(value.json, type: "application/json")
@@ -95,7 +95,7 @@ extension Value {
         get throws(PluginError) {
             if isNull { return nil }
             guard !hasObject else {
-                throw PluginError(.invalidResult, "An element has objects in it, which cannot leave the program.")
+                throw PluginError(.invalidResult, "An element contains objects, which cannot leave the program.")
             }
             return json
         }

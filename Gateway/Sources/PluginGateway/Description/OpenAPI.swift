@@ -37,7 +37,8 @@ struct OpenAPI {
             "openapi": "3.1.0",
             "info": [
                 "title": "PluginHost gateway", "version": "1.0.0",
-                "description": "The actions of the modules that serve. It changes when modules come, change or go.",
+                "description":
+                    "The actions of the modules that serve. It changes as modules are added, replaced or removed.",
             ],
             "paths": .map(paths),
         ]
@@ -113,7 +114,7 @@ struct OpenAPI {
     private static let failures = [
         "400": "The request or a parameter is not valid.", "401": "The token is missing or unknown.",
         "403": "The program refuses the call.", "404": "There is nothing at this path.",
-        "406": "The result has objects in it, which cannot leave the program.", "413": "The body is too large.",
+        "406": "The result contains objects, which cannot leave the program.", "413": "The body is too large.",
         "415": "The body is of a type that is not accepted.",
         "422": "The module refuses the call, with a code of its own.",
         "429": "Too many calls of the module are in flight.",

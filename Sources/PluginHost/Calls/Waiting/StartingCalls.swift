@@ -39,7 +39,7 @@ extension Calls {
         guard start.wait(within: timeout) else {
             throw PluginError(
                 .deadlineExceeded,
-                "\(module.name) was not started within \(timeout). Its start goes on; the call was not made.")
+                "\(module.name) did not start within \(timeout). It continues to start; the call was not made.")
         }
         _ = try check(start, of: module)
     }
@@ -62,7 +62,7 @@ extension Calls {
         if let starting = (callers + own).first(where: start.includes) {
             throw PluginError(
                 .circularWait,
-                "\(module.name) is being started, and its start waits for that of \(starting.name), which made this "
+                "\(module.name) is starting, and waits for the start of \(starting.name), which made this "
                     + "call. Make the call in init or didStart, or declare what \(starting.name) requires.")
         }
         return start

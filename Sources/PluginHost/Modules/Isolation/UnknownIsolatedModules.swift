@@ -12,8 +12,8 @@ extension ChangeContext {
         for name in names.subtracting(known).sorted() {
             let problem = PluginError(
                 .unknownModule,
-                "No module “\(name.shortened)” was found, which is to run in a process of its own. Check the name: it isolates no "
-                    + "other module.")
+                "The module “\(name.shortened)”, which is to run in a process of its own, was not found. Check the name: no "
+                    + "other module is isolated by it.")
             core.settings.log(LogEntry(level: .warning, message: problem.message))
             tell(.problem(problem))
         }

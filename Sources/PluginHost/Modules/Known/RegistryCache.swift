@@ -141,14 +141,14 @@ final class RegistryCache: Sendable {
     private static func ignored(_ reason: String) -> PluginError {
         PluginError(
             .unreadable,
-            "What earlier hosts have learnt about the files in the plugins folders is ignored: \(reason) All files are "
-                + "read again. Remove it if the host does not replace it.")
+            "What earlier hosts have recorded about the files in the plugins folders is ignored: \(reason) All files are "
+                + "read again. If this happens at each start, remove that file.")
     }
 
     private static func unwritten(_ reason: String) -> PluginError {
         PluginError(
             .unreadable,
-            "The next start will not be faster, because what is known about the files in the plugins folders cannot be "
-                + "kept: \(reason) Make the folder writable, or name another one (XDG_CACHE_HOME).")
+            "What is known about the files in the plugins folders cannot be saved, so the next start will not be faster: "
+                + "\(reason) Make the folder writable, or set XDG_CACHE_HOME to another one.")
     }
 }

@@ -99,26 +99,26 @@ struct RegistryContent: Sendable {
         let header = all.loadUnaligned(as: Layout.Header.self)
         let expected = Layout.Header()
         guard header.magic == expected.magic, header.version == expected.version, header.size == expected.size else {
-            throw Fault("does not begin as such a file")
+            throw Fault("is not a registry file of this version")
         }
         guard header.length == UInt64(all.count) else {
-            throw Fault("has \(all.count) bytes, but was written with \(header.length)")
+            throw Fault("has \(all.count) bytes instead of \(header.length)")
         }
-        guard header.checksum == Self.checksum(of: all) else { throw Fault("has another checksum than it states") }
+        guard header.checksum == Self.checksum(of: all) else { throw Fault("has a wrong checksum") }
         (self.bytes, self.header) = (bytes, header)
         guard isTable(header.entries, of: Layout.Entry.self), isTable(header.libraries, of: Layout.Library.self),
             header.texts.range.upperBound <= all.count, isText(header.key)
-        else { throw Fault("has a table outside of it") }
+        else { throw Fault("refers to data beyond its end") }
         guard text(header.key).elementsEqual(key.bytes) else { throw Fault("belongs to another host") }
         for index in 0..<Int(header.libraries.count) {
-            guard isText(library(index).path) else { throw Fault("has a text outside of it") }
+            guard isText(library(index).path) else { throw Fault("refers to data beyond its end") }
         }
         for index in 0..<count {
             let entry = entry(index)
             let texts = [entry.path, entry.name, entry.version, entry.text, entry.toolchain, entry.index]
             guard texts.allSatisfy(isText), entry.isModule <= 1,
                 entry.libraries.range.upperBound <= Int(header.libraries.count)
-            else { throw Fault("has a text or a library outside of it") }
+            else { throw Fault("refers to data beyond its end") }
             guard index == 0 || Self.compare(text(self.entry(index - 1).path), text(entry.path)) < 0 else {
                 throw Fault("is not sorted")
             }

@@ -41,7 +41,7 @@ extension ChangeContext {
                 start,
                 PluginError(
                     .circularWait,
-                    "\(start.name) is not started for a call on the thread that changes modules, such as one of a log "
+                    "\(start.name) cannot be started by a call from the thread that changes modules, for instance in a log "
                         + "closure. Make the call on another thread."))
         }
         start.setRunning()
@@ -64,6 +64,6 @@ extension ChangeContext {
             ?? starts.slow.values.first { $0.newcomer.generation.name == name }?.reason.message
         return PluginError(
             .moduleUnavailable,
-            "\(name) could not be started: \(reason ?? "it needs a module that is being started itself.")")
+            "\(name) could not be started: \(reason ?? "it needs a module that is itself starting.")")
     }
 }

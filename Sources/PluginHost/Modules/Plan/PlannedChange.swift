@@ -62,11 +62,11 @@ public struct PlannedChange: Sendable, CustomStringConvertible {
         let served = context.serving.modules
         let names = Set((plan.serving + plan.resting).map(\.manifest.name))
         var stops = plan.leaving.reversed().filter { !names.contains($0.name) }.map { leaving in
-            let reason = plan.verdicts[leaving.path]?.error?.message ?? "its file is moved to the kept versions."
+            let reason = plan.verdicts[leaving.path]?.error?.message ?? "its file will be moved to the kept versions."
             return Stop(name: leaving.name, version: leaving.version.description, reason: reason)
         }
         for known in context.registry.table.contents.known.modules where !names.contains(known.name) {
-            let reason = plan.verdicts[known.file]?.error?.message ?? "its file is moved to the kept versions."
+            let reason = plan.verdicts[known.file]?.error?.message ?? "its file will be moved to the kept versions."
             stops.append(Stop(name: known.name, version: known.manifest.version.description, reason: reason))
         }
         stopping = stops

@@ -73,7 +73,7 @@ final class SlowStart: @unchecked Sendable {
     /// The reason why the module cannot be served yet. It is the same as long as the hook runs.
     var reason: PluginError {
         PluginError(
-            .moduleUnavailable, "its \(hook) has not returned. It is served when that returns.")
+            .moduleUnavailable, "its \(hook) has not returned. The module is served once it has returned.")
     }
 
     var note: String { "\(hook) has been running for \((monotonicNow() - begin) / 1_000_000_000) s" }
@@ -101,8 +101,8 @@ extension ChangeContext {
         showLateModules()
         start.newcomer.generation.log(
             .warning,
-            "is still starting: its \(start.hook) has not returned within \(time). The others start "
-                + "without it; it joins them when that returns.")
+            "is still starting: its \(start.hook) has not returned within \(time). The other "
+                + "modules start without it; it joins them when the hook returns.")
         return { [weak self] outcome in self?.later { $0.take(outcome, of: start) } }
     }
 
