@@ -65,7 +65,7 @@ public enum HostChange: Sendable, CustomStringConvertible {
         case .servicesChanged(let file, let count): "\(count) \(count == 1 ? "service" : "services") in \(file)"
         case .configurationChanged(let modules): "configuration changed for \(modules.joined(separator: ", "))"
         case .problem(let error): error.message
-        case .missed(let count): "\(count) \(count == 1 ? "change was" : "changes were") dropped, not having been read in time"
+        case .missed(let count): "\(count) \(count == 1 ? "change" : "changes") dropped: not read in time"
         }
     }
 }

@@ -136,7 +136,7 @@ import Testing
         let host = try TestHost([CModule().build()]) { $0.isolation.modules = .named(["Other"]) }
         #expect(throws: PluginError.self) { try host.host.restart("Good") }
         #expect(throws: PluginError.self) { try host.host.restart("Nobody") }
-        #expect(host.messages.contains { $0.contains("No module “Other” was found") })
+        #expect(host.messages.contains { $0.contains("The module “Other”, which is to run in a process") })
         #expect(host.host.modules.first?.process == nil)
         #expect(host.answer() == "yes")
     }

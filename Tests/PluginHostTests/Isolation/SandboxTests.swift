@@ -140,7 +140,7 @@ import Testing
         try host.host.start()
         #expect(host.answer() == "yes")
         #expect(host.messages.filter { $0.hasPrefix("No module ") }.count == 1)
-        #expect(host.messages.contains { $0.hasPrefix("No module “Goood” was found") })
+        #expect(host.messages.contains { $0.hasPrefix("The module “Goood”, which is to run") })
     }
 
     @Test func `Without a sandbox a module reaches what the host does, and limits hold`() throws {

@@ -167,7 +167,7 @@ struct RegistryCacheTests {
     @Test func `A damaged file is a problem once, and is replaced by the next write`() throws {
         let path = try written()
         truncate(path, 100)
-        expectIgnored("has 100 bytes, but was written with")
+        expectIgnored("has 100 bytes instead of")
         let cache = cache()
         cache.record(Self.samples[0])
         cache.write()
@@ -252,7 +252,7 @@ struct RegistryCacheTests {
         cache.record(Self.samples[1])
         cache.write()
         #expect(cache.file(at: Self.samples[0].path, identity: Self.samples[0].identity) != nil)
-        let unwritten = cache.problems.filter { $0.message.contains("cannot be kept") }
+        let unwritten = cache.problems.filter { $0.message.contains("cannot be saved") }
         #expect(unwritten.count == 1, "\(cache.problems)")
     }
 
