@@ -212,7 +212,7 @@ import Testing
 }
 
 /// The compiler, on code that uses the library.
-private enum Compiler {
+enum Compiler {
     /// Checks that a file compiles without a warning.
     static func check(_ source: String, _ options: [String] = []) async throws {
         try await onThread { try SwiftSource.check([source], options: options) }

@@ -38,11 +38,23 @@ extension HostContext {
     /// Makes a callback from a closure. The closure runs on the thread that calls it, possibly concurrently. If 16
     /// million objects exist, a call that passes the callback fails.
     public func callback(_ body: @escaping @Sendable (_ arguments: [Value]) throws -> Value) -> Callback {
-        callback(flags: 0) { call in call.resolve(try body(call.values)) }
+        callback(of: body)
     }
 
     /// Makes a callback from an asynchronous closure.
     public func callback(_ body: @escaping @Sendable (_ arguments: [Value]) async throws -> Value) -> Callback {
+        callback(of: body)
+    }
+
+    /// Makes a callback from a closure with any result that can cross the boundary.
+    package func callback(
+        of body: @escaping @Sendable (_ arguments: [Value]) throws -> some ActionResult
+    ) -> Callback { callback(flags: 0) { call in call.resolve(try body(call.values)) } }
+
+    /// Makes a callback from an asynchronous closure with any result that can cross the boundary.
+    package func callback(
+        of body: @escaping @Sendable (_ arguments: [Value]) async throws -> some ActionResult
+    ) -> Callback {
         callback(flags: PLUGIN_OBJECT_ASYNC) { call in
             let (reply, arguments) = (call.reply, call.values)
             reply.comes(from: .immediate { await reply.give { try await body(arguments) } })

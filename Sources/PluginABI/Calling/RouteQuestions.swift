@@ -18,7 +18,13 @@ extension HostContext {
     /// - Throws: ``PluginError/Code/missingParameter``; ``PluginError/Code/unknownParameter`` if the URL has no
     ///   position for a parameter; ``PluginError/Code/mistypedParameter`` if a URL cannot carry a value;
     ///   ``PluginError/Code/conflict`` if the URL would open another route, which has precedence.
-    public func url(for route: String, _ parameters: [String: Value] = [:]) throws(PluginError) -> String {
+    public func url(for route: String, _ parameters: NamedValues = [:]) throws(PluginError) -> String {
+        try url(for: route, parameters.get())
+    }
+
+    /// Builds the URL of a route from a map.
+    @_documentation(visibility: internal) @_disfavoredOverload
+    public func url(for route: String, _ parameters: [String: Value]) throws(PluginError) -> String {
         guard let routes else {
             throw .missingExtension(PLUGIN_ROUTES_EXTENSION, .invalidURL)
         }

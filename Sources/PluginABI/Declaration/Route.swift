@@ -7,7 +7,7 @@
 public struct Route: ManifestPart {
     let pattern: String
     let action: String
-    let defaults: [String: Value]
+    let defaults: NamedValues
     let groups: [Int: String]
     private(set) var name: String?
     private(set) var summary = ""
@@ -24,10 +24,16 @@ public struct Route: ManifestPart {
     ///     path: `[0: "path"]`. The text of a group with neither a name nor a parameter is in the rest of the action,
     ///     under the number of the group, or is ignored if the action takes no rest.
     public init(
-        _ pattern: String, to action: String, defaults: [String: Value] = [:], groups: [Int: String] = [:]
+        _ pattern: String, to action: String, defaults: NamedValues = [:], groups: [Int: String] = [:]
     ) {
         (self.pattern, self.action, self.defaults, self.groups) = (pattern, action, defaults, groups)
     }
+
+    /// Declares a route whose defaults are a map.
+    @_documentation(visibility: internal) @_disfavoredOverload
+    public init(
+        _ pattern: String, to action: String, defaults: [String: Value], groups: [Int: String] = [:]
+    ) { self.init(pattern, to: action, defaults: NamedValues(defaults), groups: groups) }
 
     /// Adds a name by which URLs of the route can be built.
     public func named(_ name: String) -> Self { modified(self) { $0.name = name } }
@@ -47,7 +53,11 @@ public struct Route: ManifestPart {
         if let name { entry.add("name", .string(name)) }
         if !summary.isEmpty { entry.add("summary", .string(summary)) }
         if transition != .none { entry.add("transition", .string(transition.rawValue)) }
-        if !defaults.isEmpty { entry.add("defaults", .map(defaults)) }
+        switch Result(catching: defaults.get) {
+        case .success(let defaults): if !defaults.isEmpty { entry.add("defaults", .map(defaults)) }
+        // A key that no manifest has: the host refuses the manifest, and its error quotes the key.
+        case .failure(let error): entry.add("defaults: " + error.message, .null)
+        }
         if !groups.isEmpty {
             var names: [String: Value] = [:]
             for (number, name) in groups { names[String(number)] = .string(name) }

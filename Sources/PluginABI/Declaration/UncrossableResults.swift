@@ -243,7 +243,7 @@ extension Action {
 }
 
 extension PluginError {
-    fileprivate static func uncrossable<Result>(_ type: Result.Type) -> PluginError {
+    package static func uncrossable<Result>(_ type: Result.Type) -> PluginError {
         PluginError(
             .invalidResult,
             "A result of the type \(type) cannot be passed on. Make the type ValueCodable, convert it, or discard it with "

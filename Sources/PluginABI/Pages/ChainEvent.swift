@@ -21,11 +21,31 @@ public enum ChainReply: Sendable, Hashable {
     case handled(Value)
     /// The next handler is asked, with these parameters or, if they are `nil`, with those that this handler got.
     case passedOn([String: Value]?)
+    /// The handler has failed, as if it had thrown the error. The next handler is asked.
+    case failed(PluginError)
 
     /// The event is handled, without a result.
     public static var handled: ChainReply { .handled(.null) }
     /// The next handler is asked, with the same parameters.
     public static var passedOn: ChainReply { .passedOn(nil) }
+
+    /// The event is handled. The emitter gets the result. If that cannot be converted, the reply is ``failed(_:)``.
+    @_disfavoredOverload
+    public static func handled(_ result: (some ValueConvertible)?) -> ChainReply {
+        do throws(PluginError) { return .handled(try result?.value ?? .null) } catch { return .failed(error) }
+    }
+
+    /// The next handler is asked, with these parameters. If they cannot be converted, the reply is ``failed(_:)``.
+    @_disfavoredOverload
+    public static func passedOn(_ parameters: NamedValues) -> ChainReply {
+        do throws(PluginError) { return .passedOn(try parameters.get()) } catch { return .failed(error) }
+    }
+
+    /// Returns a reply that is not ``failed(_:)``, or throws its error.
+    package func get() throws(PluginError) -> ChainReply {
+        if case .failed(let error) = self { throw error }
+        return self
+    }
 }
 
 /// Converts to and from a map with `handled` and either `result` or `parameters`. Null and true are also read as
@@ -47,11 +67,15 @@ extension ChainReply: ValueConvertible {
         }
     }
 
+    /// The reply as a map; throws the error of ``failed(_:)``.
     public var value: Value {
-        switch self {
-        case .handled(let result): ["handled": true, "result": result]
-        case .passedOn(nil): false
-        case .passedOn(let parameters?): ["handled": false, "parameters": .map(parameters)]
+        get throws(PluginError) {
+            switch self {
+            case .handled(let result): ["handled": true, "result": result]
+            case .passedOn(nil): false
+            case .passedOn(let parameters?): ["handled": false, "parameters": .map(parameters)]
+            case .failed(let error): throw error
+            }
         }
     }
 
@@ -80,7 +104,7 @@ extension Action where Instance: Sendable {
     ) -> Action {
         Action(handlerName(event), .instance(), .context(), .optional("_parameters", [String: Value].self)) {
             instance, context, parameters in
-            try body(instance, ChainEvent(name: event, parameters: parameters ?? [:], context: context))
+            try body(instance, ChainEvent(name: event, parameters: parameters ?? [:], context: context)).get()
         }
     }
 
@@ -90,7 +114,7 @@ extension Action where Instance: Sendable {
     ) -> Action {
         Action(handlerName(event), .instance(), .context(), .optional("_parameters", [String: Value].self)) {
             (instance, context, parameters) async throws -> ChainReply in
-            try await body(instance, ChainEvent(name: event, parameters: parameters ?? [:], context: context))
+            try await body(instance, ChainEvent(name: event, parameters: parameters ?? [:], context: context)).get()
         }
     }
 
@@ -114,7 +138,7 @@ extension Action where Instance: Sendable {
             "handles." + prefix, .instance(), .context(), .optional("_event", String.self),
             .optional("_parameters", [String: Value].self)
         ) { instance, context, event, parameters in
-            try body(instance, ChainEvent(name: event ?? "", parameters: parameters ?? [:], context: context))
+            try body(instance, ChainEvent(name: event ?? "", parameters: parameters ?? [:], context: context)).get()
         }
         .handles(prefix: prefix)
     }
@@ -128,6 +152,7 @@ extension Action where Instance: Sendable {
             .optional("_parameters", [String: Value].self)
         ) { (instance, context, event, parameters) async throws -> ChainReply in
             try await body(instance, ChainEvent(name: event ?? "", parameters: parameters ?? [:], context: context))
+                .get()
         }
         .handles(prefix: prefix)
     }
@@ -139,7 +164,7 @@ extension Action where Instance == Never {
         _ event: String, _ body: @escaping @Sendable (ChainEvent) throws -> ChainReply
     ) -> Action {
         Action(handlerName(event), .context(), .optional("_parameters", [String: Value].self)) { context, parameters in
-            try body(ChainEvent(name: event, parameters: parameters ?? [:], context: context))
+            try body(ChainEvent(name: event, parameters: parameters ?? [:], context: context)).get()
         }
     }
 
@@ -149,7 +174,7 @@ extension Action where Instance == Never {
     ) -> Action {
         Action(handlerName(event), .context(), .optional("_parameters", [String: Value].self)) {
             (context, parameters) async throws -> ChainReply in
-            try await body(ChainEvent(name: event, parameters: parameters ?? [:], context: context))
+            try await body(ChainEvent(name: event, parameters: parameters ?? [:], context: context)).get()
         }
     }
 
@@ -166,7 +191,7 @@ extension Action where Instance == Never {
             "handles." + prefix, .context(), .optional("_event", String.self),
             .optional("_parameters", [String: Value].self)
         ) { context, event, parameters in
-            try body(ChainEvent(name: event ?? "", parameters: parameters ?? [:], context: context))
+            try body(ChainEvent(name: event ?? "", parameters: parameters ?? [:], context: context)).get()
         }
         .handles(prefix: prefix)
     }
@@ -179,7 +204,7 @@ extension Action where Instance == Never {
             "handles." + prefix, .context(), .optional("_event", String.self),
             .optional("_parameters", [String: Value].self)
         ) { (context, event, parameters) async throws -> ChainReply in
-            try await body(ChainEvent(name: event ?? "", parameters: parameters ?? [:], context: context))
+            try await body(ChainEvent(name: event ?? "", parameters: parameters ?? [:], context: context)).get()
         }
         .handles(prefix: prefix)
     }

@@ -61,7 +61,13 @@ extension EncodedValues {
         }
     }
 
-    private static func convert(_ value: LiteralValue, _ name: String, position: Int) throws(PluginError) -> Value {
+    /// Converts a value of a literal.
+    ///
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - name: Its name, for errors; empty if it has none.
+    ///   - position: Its position, from 1, for errors.
+    static func convert(_ value: LiteralValue, _ name: String, position: Int) throws(PluginError) -> Value {
         do throws(PluginError) { return try value?.value ?? .null } catch {
             let title = name.isEmpty ? "at position \(position)" : "“\(name.shortened)”"
             throw PluginError(error.code, "The parameter \(title) cannot be passed. \(error.message)")

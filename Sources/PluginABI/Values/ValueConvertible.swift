@@ -35,7 +35,7 @@ public protocol ActionResult: SendableMetatype {
 ///
 /// Lists and maps conform if their elements are of one such type. A list or map of several types is written as a
 /// ``Value``: `["red", 5] as Value`.
-public protocol ValueConvertible: ActionParameter, ActionResult {
+public protocol ValueConvertible: ActionParameter, ActionResult, LiteralPart {
     /// Reads a value; throws ``PluginError/Code/mistypedParameter`` if the value is not of this type.
     init(_ value: Value) throws(PluginError)
     /// The value in the form in which it crosses the boundary; throws an error if it cannot be expressed.

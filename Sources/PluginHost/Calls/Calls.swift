@@ -247,7 +247,7 @@ struct Calls: Sendable {
         /// Whether the guard has let the URL of the call pass, and `host.openURL` was posted.
         var isAdmitted = false
         let mode: Mode
-        let receiver: Receiver
+        var receiver: Receiver
         /// The generation that makes the call and can cancel it by its token; `nil` for the host itself. Generations
         /// are never freed.
         var caller: Unmanaged<Generation>? = nil

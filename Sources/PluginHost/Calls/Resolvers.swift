@@ -78,8 +78,10 @@ extension Calls {
             let parameters = Parameters(positional: [
                 .string(target), .string(action), parametersAsMap(entries), .bool(call.isRemote),
             ])
-            return try parameters.lend { (entries) throws(PluginError) in
-                try callObject(handler.callback.object.handle, "call", entries, call, thread, record)
+            return try FallbackReceiver.naming("\(target)/\(action)", call) { (call) throws(PluginError) in
+                try parameters.lend { (entries) throws(PluginError) in
+                    try callObject(handler.callback.object.handle, "call", entries, call, thread, record)
+                }
             }
         }
     }

@@ -1,10 +1,17 @@
+// Which form the compiler takes for a closure:
+//
+// - The one for any result is favoured. The compiler looks at the others only if it does not fit: otherwise it would try
+//   all combinations of the operators in a body of one line again for each.
+// - Those for `Value` and for a ready map are in OtherClosureRoutes.swift, those for results that cannot cross in
+//   UncrossableClosureRoutes.swift. They are generic so that a body that fits several is taken for one without a result.
+
 public import PluginABI
 
 extension PluginHost {
     /// Adds a route of the program that leads to a closure.
     ///
     ///     try host.addRoute("app://catalog/:key") { parameters in
-    ///         .string("This is \(parameters["key"]?.string ?? "")")
+    ///         "This is \(parameters["key"]?.string ?? "")"
     ///     }
     ///
     /// The closure gets all parameters in one map: those of the URL as text, and those that the caller passes and the
@@ -20,34 +27,38 @@ extension PluginHost {
     ///   - isRemote: Whether other programs may open the route.
     ///   - demands: What the route demands of other programs, such as `login`; the guard checks it. Only for remote
     ///     routes.
-    ///   - body: The closure. Its result, or the error that it throws, is the outcome of opening the URL.
+    ///   - body: The closure. Its result, of any type that an action can return, or the error that it throws, is the
+    ///     outcome of opening the URL.
     /// - Throws: The errors of ``addRoute(_:to:name:summary:defaults:transition:groups:)``.
     public func addRoute(
-        _ pattern: String, name: String? = nil, summary: String = "", defaults: [String: Value] = [:],
+        _ pattern: String, name: String? = nil, summary: String = "", defaults: NamedValues = [:],
         isRemote: Bool = false, requires demands: [String] = [],
-        _ body: @escaping @Sendable (_ parameters: [String: Value]) throws -> Value
+        _ body: @escaping @Sendable (_ parameters: [String: Value]) throws -> some ActionResult
     ) throws(PluginError) {
-        let callback = program.callback { arguments throws -> Value in try body(arguments.parameters) }
+        let callback = program.callback(of: { arguments throws in try body(arguments.parameters) })
         try add(
-            pattern, RouteClosure(callback: callback, isRemote: isRemote, demands: demands), name, summary, defaults)
+            pattern, RouteClosure(callback: callback, isRemote: isRemote, demands: demands), name, summary,
+            defaults.get())
     }
 
     /// Adds a route of the program that leads to an asynchronous closure, for URLs that are opened with `await`. For the
     /// parameters, see the synchronous form.
     public func addRoute(
-        _ pattern: String, name: String? = nil, summary: String = "", defaults: [String: Value] = [:],
+        _ pattern: String, name: String? = nil, summary: String = "", defaults: NamedValues = [:],
         isRemote: Bool = false, requires demands: [String] = [],
-        _ body: @escaping @Sendable (_ parameters: [String: Value]) async throws -> Value
+        _ body: @escaping @Sendable (_ parameters: [String: Value]) async throws -> some ActionResult
     ) throws(PluginError) {
-        let callback = program.callback { arguments async throws -> Value in try await body(arguments.parameters) }
+        let callback = program.callback(of: { arguments async throws in try await body(arguments.parameters) })
         try add(
-            pattern, RouteClosure(callback: callback, isRemote: isRemote, demands: demands), name, summary, defaults)
+            pattern, RouteClosure(callback: callback, isRemote: isRemote, demands: demands), name, summary,
+            defaults.get())
     }
 
     /// Adds a route of the program that leads to a closure without a result. For the parameters, see the form with a
     /// result.
+    @_disfavoredOverload
     public func addRoute(
-        _ pattern: String, name: String? = nil, summary: String = "", defaults: [String: Value] = [:],
+        _ pattern: String, name: String? = nil, summary: String = "", defaults: NamedValues = [:],
         isRemote: Bool = false, requires demands: [String] = [],
         _ body: @escaping @Sendable (_ parameters: [String: Value]) throws -> Void
     ) throws(PluginError) {
@@ -56,13 +67,15 @@ extension PluginHost {
             return .null
         }
         try add(
-            pattern, RouteClosure(callback: callback, isRemote: isRemote, demands: demands), name, summary, defaults)
+            pattern, RouteClosure(callback: callback, isRemote: isRemote, demands: demands), name, summary,
+            defaults.get())
     }
 
     /// Adds a route of the program that leads to an asynchronous closure without a result. For the parameters, see the
     /// form with a result.
+    @_disfavoredOverload
     public func addRoute(
-        _ pattern: String, name: String? = nil, summary: String = "", defaults: [String: Value] = [:],
+        _ pattern: String, name: String? = nil, summary: String = "", defaults: NamedValues = [:],
         isRemote: Bool = false, requires demands: [String] = [],
         _ body: @escaping @Sendable (_ parameters: [String: Value]) async throws -> Void
     ) throws(PluginError) {
@@ -71,10 +84,11 @@ extension PluginHost {
             return .null
         }
         try add(
-            pattern, RouteClosure(callback: callback, isRemote: isRemote, demands: demands), name, summary, defaults)
+            pattern, RouteClosure(callback: callback, isRemote: isRemote, demands: demands), name, summary,
+            defaults.get())
     }
 
-    private func add(
+    func add(
         _ pattern: String, _ closure: RouteClosure, _ name: String?, _ summary: String, _ defaults: [String: Value]
     ) throws(PluginError) {
         let entry = RouteEntry(
@@ -86,5 +100,5 @@ extension PluginHost {
 
 extension [Value] {
     /// The parameters of a route's closure, which a call passes as its single argument.
-    fileprivate var parameters: [String: Value] { first?.map ?? [:] }
+    var parameters: [String: Value] { first?.map ?? [:] }
 }

@@ -63,11 +63,22 @@ extension PluginHost {
     ///   URL could take too long with this route (see <doc:URLs>).
     public func addRoute(
         _ pattern: String, to action: String, name: String? = nil, summary: String = "",
-        defaults: [String: Value] = [:], transition: Transition = .none,
+        defaults: NamedValues = [:], transition: Transition = .none,
         groups: [Int: String] = [:]
     ) throws(PluginError) {
-        let entry = try entry(pattern, action, name, summary, defaults, transition, groups)
+        let entry = try entry(pattern, action, name, summary, defaults.get(), transition, groups)
         try changeRoutes { (routes, generations) throws(PluginError) in try routes.add(entry, generations) }
+    }
+
+    /// Adds a route of the program whose defaults are a map.
+    @_documentation(visibility: internal) @_disfavoredOverload
+    public func addRoute(
+        _ pattern: String, to action: String, name: String? = nil, summary: String = "",
+        defaults: [String: Value], transition: Transition = .none, groups: [Int: String] = [:]
+    ) throws(PluginError) {
+        try addRoute(
+            pattern, to: action, name: name, summary: summary, defaults: NamedValues(defaults), transition: transition,
+            groups: groups)
     }
 
     /// Adds routes of the program: all of them or, if one cannot be added, none.
@@ -94,10 +105,10 @@ extension PluginHost {
     /// - Throws: `invalidPattern`; `invalidURL` if there is no such route; `conflict` if the name is already in use.
     public func updateRoute(
         _ pattern: String, to action: String, name: String? = nil, summary: String = "",
-        defaults: [String: Value] = [:], transition: Transition = .none,
+        defaults: NamedValues = [:], transition: Transition = .none,
         groups: [Int: String] = [:]
     ) throws(PluginError) {
-        let entry = try entry(pattern, action, name, summary, defaults, transition, groups)
+        let entry = try entry(pattern, action, name, summary, defaults.get(), transition, groups)
         try changeRoutes { (routes, generations) throws(PluginError) in
             guard let old = routes.table.entry(like: entry.pattern) else {
                 throw PluginError(.invalidURL, "There is no route “\(pattern.shortened)” to update.")
@@ -105,6 +116,17 @@ extension PluginHost {
             let overridden = old.owner == .program ? old.overridden : old.owner
             try routes.replace(old, with: overridden.map(entry.overriding) ?? entry, generations)
         }
+    }
+
+    /// Replaces a route by one whose defaults are a map.
+    @_documentation(visibility: internal) @_disfavoredOverload
+    public func updateRoute(
+        _ pattern: String, to action: String, name: String? = nil, summary: String = "",
+        defaults: [String: Value], transition: Transition = .none, groups: [Int: String] = [:]
+    ) throws(PluginError) {
+        try updateRoute(
+            pattern, to: action, name: name, summary: summary, defaults: NamedValues(defaults), transition: transition,
+            groups: groups)
     }
 
     /// Removes the route with this pattern, with or without the program's scheme, regardless of its owner.
@@ -191,7 +213,13 @@ extension PluginHost {
     ///   `missingParameter`; `unknownParameter` for a parameter that is neither a group of the pattern nor declared by
     ///   the action; `mistypedParameter` for a value that a URL cannot carry; `conflict` if the URL with these values
     ///   would open another route that has precedence.
-    public func url(for route: String, _ parameters: [String: Value] = [:]) throws(PluginError) -> String {
+    public func url(for route: String, _ parameters: NamedValues = [:]) throws(PluginError) -> String {
+        try calls.url(for: route, parameters.get())
+    }
+
+    /// Builds the URL of a route from a map.
+    @_documentation(visibility: internal) @_disfavoredOverload
+    public func url(for route: String, _ parameters: [String: Value]) throws(PluginError) -> String {
         try calls.url(for: route, parameters)
     }
 

@@ -70,19 +70,19 @@ extension Navigator {
     ///   the presenter.
     @discardableResult
     public func open(
-        _ url: String, _ parameters: [String: Value] = [:], by transition: Transition = .push,
+        _ url: String, _ parameters: NamedValues = [:], by transition: Transition = .push,
         origin: CallOrigin = .local, onClose: Completion? = nil
     ) async throws(PluginError) -> OpenPage {
-        try await open(.url(url, origin), parameters, by: transition, in: host.program, onClose: onClose)
+        try await open(.url(url, origin), parameters.get(), by: transition, in: host.program, onClose: onClose)
     }
 
     /// Opens the page that an action makes. See ``open(_:_:by:origin:onClose:)``.
     @discardableResult
     public func open(
-        _ target: String, _ action: String, _ parameters: [String: Value] = [:], by transition: Transition = .push,
+        _ target: String, _ action: String, _ parameters: NamedValues = [:], by transition: Transition = .push,
         onClose: Completion? = nil
     ) async throws(PluginError) -> OpenPage {
-        try await open(.action(target, action), parameters, by: transition, in: host.program, onClose: onClose)
+        try await open(.action(target, action), parameters.get(), by: transition, in: host.program, onClose: onClose)
     }
 
     /// Opens a page that the caller holds, as the result of a call or of ``PluginHost/object(for:_:origin:timeout:)``.
@@ -101,10 +101,10 @@ extension Navigator {
     ///   object of another host.
     @discardableResult
     public func open(
-        page: Object, _ parameters: [String: Value] = [:], by transition: Transition = .push,
+        page: Object, _ parameters: NamedValues = [:], by transition: Transition = .push,
         onClose: Completion? = nil
     ) async throws(PluginError) -> OpenPage {
-        try await open(.page(page), parameters, by: transition, in: host.program, onClose: onClose)
+        try await open(.page(page), parameters.get(), by: transition, in: host.program, onClose: onClose)
     }
 
     /// Opens a page that was opened before and is not shown (it was opened by ``/PluginABI/Transition/none``, or was
@@ -115,6 +115,32 @@ extension Navigator {
     ) async throws(PluginError) -> OpenPage {
         try await open(
             .page(page.object, url: page.url), page.parameters, by: transition, in: host.program, onClose: onClose)
+    }
+
+    /// Opens the page of a URL with parameters that are a map.
+    @_documentation(visibility: internal) @_disfavoredOverload @discardableResult
+    public func open(
+        _ url: String, _ parameters: [String: Value], by transition: Transition = .push, origin: CallOrigin = .local,
+        onClose: Completion? = nil
+    ) async throws(PluginError) -> OpenPage {
+        try await open(.url(url, origin), parameters, by: transition, in: host.program, onClose: onClose)
+    }
+
+    /// Opens the page that an action makes with parameters that are a map.
+    @_documentation(visibility: internal) @_disfavoredOverload @discardableResult
+    public func open(
+        _ target: String, _ action: String, _ parameters: [String: Value], by transition: Transition = .push,
+        onClose: Completion? = nil
+    ) async throws(PluginError) -> OpenPage {
+        try await open(.action(target, action), parameters, by: transition, in: host.program, onClose: onClose)
+    }
+
+    /// Opens a page that the caller holds with parameters that are a map.
+    @_documentation(visibility: internal) @_disfavoredOverload @discardableResult
+    public func open(
+        page: Object, _ parameters: [String: Value], by transition: Transition = .push, onClose: Completion? = nil
+    ) async throws(PluginError) -> OpenPage {
+        try await open(.page(page), parameters, by: transition, in: host.program, onClose: onClose)
     }
 
     /// - Parameter context: The context in which the calls are made.

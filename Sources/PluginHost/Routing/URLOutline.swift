@@ -33,6 +33,8 @@ struct URLOutline {
         index = index < 0 ? 0 : index + 1
         if index + 1 < count, bytes[index] == UInt8(ascii: "/"), bytes[index + 1] == UInt8(ascii: "/") {
             index += 2
+        } else if schemeEnd > 0, Self.isPort(bytes, after: schemeEnd) {
+            (schemeEnd, index) = (0, 0)
         } else if schemeEnd > 0 {
             throw PluginError(.invalidURL, "“\(bytes.string.shortened)” has no // after its scheme.")
         }
@@ -103,6 +105,12 @@ struct URLOutline {
             }
         }
         return -1
+    }
+
+    /// Returns whether what is behind a colon is the port of a host, as in `localhost:8080/q`, which has no scheme.
+    private static func isPort(_ bytes: RawText, after colon: Int) -> Bool {
+        let text = bytes[(colon + 1)...].prefix { !endsHost($0) }
+        return (1...5).contains(text.count) && text.allSatisfy { (0x30...0x39).contains($0) }
     }
 
     @inline(__always)

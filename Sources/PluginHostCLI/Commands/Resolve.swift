@@ -14,8 +14,8 @@ enum Resolve: Question {
         overview: "Explain what a URL leads to, and why, without calling anything.",
         discussion: "Shows the action, the route and the parameters, or why the URL leads nowhere; then the "
             + "other routes that match it, each with the reason why it does not win. As for 'open', the caller is "
-            + "remote unless '--local' is given. With '--pattern', if neither the pattern nor the URL has a scheme, "
-            + "they are plain paths. The exit code is 0 whatever the answer is.",
+            + "remote unless '--local' is given. With '--pattern', a pattern and a URL without a scheme have the "
+            + "first one of '--scheme'. The exit code is 0 whatever the answer is.",
         arguments: [
             ArgumentSpecification(name: "url", kind: .url, help: "The URL, for instance 'app://shop/detail/42'.")
         ],
@@ -30,7 +30,7 @@ enum Resolve: Question {
         for option in [local, .attach] where arguments.has(option) {
             throw .usage("'\(option.name)' has no effect with '--pattern': no host is asked.")
         }
-        let pattern = try URLPattern(text)
+        let pattern = try URLPattern(text, scheme: arguments.schemes?.first ?? "app")
         let length = try arguments.urlLength ?? URLPattern.defaultLength
         let taken = try pattern.match(arguments.positionals[0], maximumLength: length)
         return taken.map { ["matched": true, "parameters": .map($0)] } ?? ["matched": false]

@@ -2,8 +2,8 @@ internal import PluginABI
 internal import PluginHost
 
 /// A method of a host that commands call, directly or over the control socket. A method has the name of its command,
-/// and returns the JSON that the command prints with `--json`. Only `types`, `actions` and `manifest`, which other commands
-/// use, have no command of their name.
+/// and returns the JSON that the command prints with `--json`. Only `problems`, `types`, `actions` and `manifest`, which
+/// other commands use, have no command of their name.
 struct HostMethod: Sendable {
     let name: String
     let parameters: [String]
@@ -28,6 +28,7 @@ struct HostMethod: Sendable {
         HostMethod("list", ["all"]) { service, parameters in
             try parameters.flag("all") ? service.generations : service.modules
         },
+        HostMethod("problems") { service, _ in .list(service.host.problems.map(\.record)) },
         HostMethod("routes") { service, _ in .list(service.host.routes.map(\.record)) },
         HostMethod("services") { service, _ in .list(service.host.services.map(\.record)) },
         HostMethod("stats", ["processes"]) { service, parameters in

@@ -50,6 +50,21 @@ import Testing
         (try? FileManager.default.contentsOfDirectory(atPath: plugins).sorted()) ?? []
     }
 
+    @Test func `list shows the dead routes of a running host's route files`() throws {
+        let file = plugins + "/dead.routes.json"
+        try writeFile(Data(#"{"app://dead/:id": "Nobody/page"}"#.utf8), to: file, mode: 0o644)
+        let host = try start()
+        defer { host.signal(SIGTERM) }
+        let dead = "The route “app://dead/:id” of the file"
+        let list = try run("list", attached: true)
+        #expect(list.code == 0 && list.output.contains("ModuleC") && list.errors.contains(dead), "\(list)")
+        #expect(list.errors.contains("(deadRoute)"), "\(list)")
+        let json = try run("list", "--json", attached: true)
+        #expect(json.json?.list?.count == 1 && json.errors.contains(dead), "\(json)")
+        // A host of the command's own has it in its log.
+        #expect(try run("list").errors.components(separatedBy: dead).count == 2)
+    }
+
     @Test func `versions says how many versions are left out, and why, also for a running host`() throws {
         #expect(try run("remove", "ModuleC").code == 0)
         let kept = try #require(

@@ -75,33 +75,6 @@ import Testing
         #expect(outcome.module("libdefault.so")?["state"] == "library")
     }
 
-    @Test func `resolve says what a pattern matches, and where it is invalid`() throws {
-        func resolve(_ pattern: String, _ url: String, _ more: String...) throws -> ProgramProcess.Outcome {
-            try ProgramProcess(["resolve", "--pattern", pattern, url, "--json"] + more).wait()
-        }
-        for (pattern, url, expected) in [
-            ("app://shop/:id{/:page}?", "app://shop/7", #"{"matched":true,"parameters":{"id":"7","page":null}}"#),
-            ("/files/*/(\\d+)", "/files/a/b/3", #"{"matched":true,"parameters":{"0":"a/b","1":"3"}}"#),
-            ("/files/*", "/other", #"{"matched":false}"#),
-        ] {
-            let outcome = try resolve(pattern, url)
-            let expected = try Value(json: expected)
-            #expect(outcome.code == 0 && outcome.json == expected, "\(outcome.output)")
-        }
-        let long = "/a/" + String(repeating: "b", count: 16_382)
-        let tooLong = try resolve("/a/:b", long)
-        #expect(tooLong.json?["error"]?["code"] == "invalidURL", "\(tooLong.output)")
-        #expect(tooLong.json?["error"]?["message"]?.string?.contains("--url-length") == true)
-        #expect(try resolve("/a/:b", long, "--url-length", "20000").json?["matched"] == true)
-        #expect(try resolve("/a/:b", "/a/b", "--url-length", "255").code == 64)
-        #expect(try resolve("/a/:b", "/a/b", "--local").code == 64)
-        let wrong = try resolve("/a/(", "/a")
-        #expect(wrong.code == 65 && wrong.json?["error"]?["code"] == "invalidPattern")
-        #expect(wrong.json?["error"]?["message"]?.string?.contains("at position 3") == true)
-        let text = try ProgramProcess.run("resolve", "--pattern", "app://shop/:id", "app://shop/7")
-        #expect(text.output == "id: 7\n")
-    }
-
     @Test func `resolve explains a URL of a host, for remote and for local callers`() throws {
         let detail = try run("resolve", "app://shop/detail/lamp/2")
         #expect(detail.code == 0 && detail.errors == "")

@@ -272,6 +272,29 @@ import Testing
         #expect(host.canOpen("app://Gone/do"))
     }
 
+    @Test func `The deadline of the host's asynchronous handler is an error that names target and action`() async throws
+    {
+        host.onMissingTarget { _, _, _, _ async throws -> Value in
+            try await Task.sleep(for: .seconds(600))
+            return nil
+        }
+        let late = PluginError(
+            .deadlineExceeded, "The program's fallback for Gone/do did not reply before its deadline.")
+        let called = await #expect(throws: PluginError.self) {
+            try await host.call("Gone", "do", timeout: .milliseconds(20))
+        }
+        #expect(called == late)
+        let opened = await #expect(throws: PluginError.self) {
+            try await host.open("app://Gone/do", timeout: .milliseconds(20))
+        }
+        #expect(opened == late)
+        host.onMissingTarget { target, _, _, _ async throws -> Value in
+            throw PluginError(.deadlineExceeded, "\(target) was late.")
+        }
+        let thrown = await #expect(throws: PluginError.self) { try await host.call("Gone", "do") }
+        #expect(thrown?.message == "Gone was late.")
+    }
+
     @Test func `A caller that no longer waits cancels the host's asynchronous handler`() async throws {
         let (begun, hasBegun) = AsyncStream<Void>.makeStream()
         let (ended, hasEnded) = AsyncStream<Void>.makeStream()

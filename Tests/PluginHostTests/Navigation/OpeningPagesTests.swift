@@ -50,6 +50,23 @@ import Testing
         #expect(byURL.parameters == ["name": "three", "size": 9])
     }
 
+    @Test func `Parameters of pages are variables, or a ready map`() async throws {
+        let (name, size, rest) = ("four", 4, String?.none)
+        let byName = try await navigator.open("Pages", "page", ["name": name, "size": size + 1], by: .present)
+        #expect(byName.parameters == ["name": "four", "size": 5])
+        let byURL = try await navigator.open("noted://pages/five", ["size": size, "rest": rest], by: .present)
+        #expect(byURL.parameters == ["name": "five", "size": 4, "rest": nil])
+        let ready: [String: Value] = ["name": "six", "size": 6]
+        #expect(try await navigator.open("Pages", "page", ready, by: .present).parameters == ready)
+        #expect(
+            try await navigator.open("noted://pages/six", ["size": 6] as [String: Value], by: .present).parameters
+                == ready)
+        let error = await pluginError {
+            try await navigator.open("Pages", "page", ["name": name, "size": UInt.max], by: .present)
+        }
+        #expect(error?.code == .invalidValue && error?.message.contains("“size”") == true)
+    }
+
     @Test func `A push without a stack is an error, and no page is made`() async throws {
         let none = await pluginError { try await navigator.open("noted://pages/one") }
         #expect(none?.code == .noStack && none?.message.contains("No page is open") == true)

@@ -48,6 +48,20 @@ import Testing
         #expect(!test.host.canOpen("t/page") && !test.host.canOpen("/T/page") && !test.host.canOpen("T"))
     }
 
+    @Test func `A port is one in URLs and patterns without a scheme`() throws {
+        let test = try host(["shop"])
+        let host = test.host
+        try host.addRoute("localhost:8080/:page", to: "T/page")
+        for url in ["localhost:8080/q", "//localhost:8080/q", "shop://localhost:8080/q"] {
+            #expect(try host.open(url) == .string("q of \(url)"))
+        }
+        #expect(!host.canOpen("localhost:81/q") && !host.canOpen("localhost/q"))
+        for url in ["mailto:ann", "localhost:x/q", "localhost:123456/q", "localhost:/q"] {
+            let error = #expect(throws: PluginError.self) { try host.open(url) }
+            #expect(error?.code == .invalidURL && error?.message.contains("no // after its scheme") == true, "\(url)")
+        }
+    }
+
     @Test func `Two slashes in a pattern stand for any scheme, and a third for any host`() throws {
         let test = try host(["shop"])
         let host = test.host

@@ -81,7 +81,7 @@ struct EventBubbling: Sendable {
                         .asynchronousAction,
                         "The program's handler of “\(event.shortened)” is asynchronous: use await emit(…).")
                 }
-            return take(reply, from: link)
+            return try take(reply, from: link)
         } catch {
             fail(error, link)
             return false
@@ -104,7 +104,7 @@ struct EventBubbling: Sendable {
                 case .program(.synchronous(let body)): try body(own)
                 case .program(.asynchronous(let body)): try await body(own)
                 }
-            return take(reply, from: link)
+            return try take(reply, from: link)
         } catch {
             fail(error, link)
             return false
@@ -129,7 +129,8 @@ struct EventBubbling: Sendable {
         return Parameters(given)
     }
 
-    private mutating func take(_ reply: ChainReply, from link: ChainLink) -> Bool {
+    /// - Throws: The error of a handler that replies that it has failed.
+    private mutating func take(_ reply: ChainReply, from link: ChainLink) throws(PluginError) -> Bool {
         switch reply {
         case .handled(let result):
             handled = (link.title, result)
@@ -137,6 +138,7 @@ struct EventBubbling: Sendable {
         case .passedOn(let changed):
             if let changed { parameters = changed }
             return false
+        case .failed(let error): throw error
         }
     }
 

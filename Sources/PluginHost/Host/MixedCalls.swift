@@ -1,0 +1,104 @@
+// The counterpart of the file of the same name in PluginABI.
+
+public import PluginABI
+
+extension PluginHost {
+    /// Refuses a literal with a nested list or map of several types.
+    @available(
+        *, unavailable,
+        message:
+            "A nested list or map whose elements are of several types is written as a Value: [\"tags\": [\"red\", .int(n)] as Value]."
+    )
+    @_documentation(visibility: internal) @_disfavoredOverload @discardableResult
+    public func perform(
+        _ target: String, _ action: String, _ parameters: MixedParameters, timeout: Duration? = nil
+    ) throws(PluginError) -> Value { fatalError() }
+
+    /// Refuses a literal with a nested list or map of several types.
+    @available(
+        *, unavailable,
+        message:
+            "A nested list or map whose elements are of several types is written as a Value: [\"tags\": [\"red\", .int(n)] as Value]."
+    )
+    @_documentation(visibility: internal) @_disfavoredOverload @discardableResult
+    public func call(
+        _ target: String, _ action: String, _ parameters: MixedParameters, timeout: Duration? = nil
+    ) async throws(PluginError) -> Value { fatalError() }
+
+    /// Refuses a literal with a nested list or map of several types.
+    @available(
+        *, unavailable,
+        message:
+            "A nested list or map whose elements are of several types is written as a Value: [\"tags\": [\"red\", .int(n)] as Value]."
+    )
+    @_documentation(visibility: internal) @_disfavoredOverload @discardableResult
+    public func performAndWait(
+        _ target: String, _ action: String, _ parameters: MixedParameters, timeout: Duration
+    ) throws(PluginError) -> Value { fatalError() }
+
+    /// Refuses a literal with a nested list or map of several types.
+    @available(
+        *, unavailable,
+        message:
+            "A nested list or map whose elements are of several types is written as a Value: [\"tags\": [\"red\", .int(n)] as Value]."
+    )
+    @_documentation(visibility: internal) @_disfavoredOverload @discardableResult
+    public func open(
+        _ url: String, _ parameters: MixedParameters, origin: CallOrigin = .local, timeout: Duration? = nil
+    ) throws(PluginError) -> Value { fatalError() }
+
+    /// Refuses a literal with a nested list or map of several types.
+    @available(
+        *, unavailable,
+        message:
+            "A nested list or map whose elements are of several types is written as a Value: [\"tags\": [\"red\", .int(n)] as Value]."
+    )
+    @_documentation(visibility: internal) @_disfavoredOverload @discardableResult
+    public func open(
+        _ url: String, _ parameters: MixedParameters, origin: CallOrigin = .local, timeout: Duration? = nil
+    ) async throws(PluginError) -> Value { fatalError() }
+
+    /// Refuses a literal with a nested list or map of several types.
+    @available(
+        *, unavailable,
+        message:
+            "A nested list or map whose elements are of several types is written as a Value: [\"tags\": [\"red\", .int(n)] as Value]."
+    )
+    @_documentation(visibility: internal) @_disfavoredOverload @discardableResult
+    public func post(
+        _ event: String, _ parameters: MixedParameters, sticky: Bool = false
+    ) throws(PluginError) -> EventOutcome { fatalError() }
+
+    /// Refuses a literal with a nested list or map of several types.
+    @available(
+        *, unavailable,
+        message:
+            "A nested list or map whose elements are of several types is written as a Value: [\"tags\": [\"red\", .int(n)] as Value]."
+    )
+    @_documentation(visibility: internal) @_disfavoredOverload @discardableResult
+    public func post(
+        _ event: String, _ parameters: MixedParameters, sticky: Bool = false, timeout: Duration? = nil
+    ) async throws(PluginError) -> EventOutcome { fatalError() }
+
+    /// Refuses a literal with a nested list or map of several types.
+    @available(
+        *, unavailable,
+        message:
+            "A nested list or map whose elements are of several types is written as a Value: [\"tags\": [\"red\", .int(n)] as Value]."
+    )
+    @_documentation(visibility: internal) @_disfavoredOverload @discardableResult
+    public func emit(
+        _ event: String, _ parameters: MixedParameters, from origin: Object? = nil
+    ) throws(PluginError) -> ChainOutcome { fatalError() }
+
+    /// Refuses a literal with a nested list or map of several types.
+    @available(
+        *, unavailable,
+        message:
+            "A nested list or map whose elements are of several types is written as a Value: [\"tags\": [\"red\", .int(n)] as Value]."
+    )
+    @_documentation(visibility: internal) @_disfavoredOverload @discardableResult
+    public func emit(
+        _ event: String, _ parameters: MixedParameters, from origin: Object? = nil, timeout: Duration? = nil
+    ) async throws(PluginError) -> ChainOutcome { fatalError() }
+}
