@@ -175,19 +175,34 @@ static const struct image *image_at(uintptr_t address) {
     return image ? image : expected_image_at(address);
 }
 
+/* Whether several files have this library. */
+static int is_shared(const struct image *library) {
+    const struct image *image = __atomic_load_n(&images, __ATOMIC_ACQUIRE);
+    while (image && !(image->path && image->file != library->file && strcmp(image->path, library->path) == 0))
+        image = image->next;
+    return image != NULL;
+}
+
 /* The file whose code an image is. That of a library is the file of the thread, since modules share libraries. */
 static uint64_t file_of_image(const struct image *image) {
     if (!image) return PLUGIN_HOST_NOBODY;
-    uint64_t file = image->is_library ? plugin_host_file_of_thread() : PLUGIN_HOST_NOBODY;
-    return file > PLUGIN_HOST_THE_PROGRAM ? file : image->file;
+    if (!image->is_library) return image->file;
+    uint64_t file = plugin_host_file_of_thread();
+    if (file > PLUGIN_HOST_THE_PROGRAM) return file;
+    return is_shared(image) ? PLUGIN_HOST_NOBODY : image->file;
 }
 
 uint64_t plugin_host_file_at(uintptr_t address) { return file_of_image(image_at(address)); }
 
-const char *plugin_host_label_of(uint64_t file) {
-    const struct image *image = __atomic_load_n(&images, __ATOMIC_ACQUIRE);
-    while (image && (image->file != file || image->path)) image = image->next;
-    return image ? image->label : NULL;
+const char *plugin_host_label_of(uint64_t file, int *names_module) {
+    const struct image *expected = NULL;
+    for (const struct image *image = __atomic_load_n(&images, __ATOMIC_ACQUIRE); image; image = image->next) {
+        if (image->file != file || image->is_library) continue;
+        *names_module = !image->path;
+        if (*names_module) return image->label;
+        expected = image;
+    }
+    return expected ? expected->label : NULL;
 }
 
 /* --------------------------------------------------------------------------------------------------------- memory -- */
@@ -339,6 +354,5 @@ uint64_t plugin_host_culprit(const ucontext_t *context) {
     if (image) return file_of_image(image);
     uint64_t file = plugin_host_file_of_thread();
     if (file != PLUGIN_HOST_NOBODY) return file;
-    image = image_on_stack(context);
-    return image ? image->file : PLUGIN_HOST_NOBODY;
+    return file_of_image(image_on_stack(context));
 }

@@ -11,8 +11,9 @@
 const char *plugin_host_module_on_stack(const ucontext_t *context);
 /* The number of the file that the code at an address comes from; PLUGIN_HOST_NOBODY if none. Async-signal-safe. */
 uint64_t plugin_host_file_at(uintptr_t address);
-/* The label of the module of a file; null if none. Async-signal-safe. */
-const char *plugin_host_label_of(uint64_t file);
+/* The label of the module of a file, or of the file itself if its description has not been read; null if none. Sets
+ * `names_module` to whether the label begins with the name of the module. Async-signal-safe. */
+const char *plugin_host_label_of(uint64_t file, int *names_module);
 /* The file of the innermost call of this thread, or that of its step. Async-signal-safe. */
 uint64_t plugin_host_file_of_thread(void);
 /* The number of the file whose code was interrupted. Async-signal-safe. */

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <unwind.h>
@@ -133,17 +134,19 @@ static void say_status(int status) {
 
 /* Names the module of a file, and how the program can survive it. */
 static void say_module(uint64_t file) {
-    const char *label = plugin_host_label_of(file);
+    int names_module = 0;
+    const char *label = plugin_host_label_of(file, &names_module);
     if (!label) return;
     say("\n  in the code of ");
     say(label);
-    char name[256]; /* the label begins with the name of the module and a space */
-    size_t length = 0;
-    while (length < sizeof name - 1 && label[length] && label[length] != ' ') {
-        name[length] = label[length];
-        length++;
+    char name[256] = "all";
+    if (names_module) {
+        /* The label begins with the name of the module and a space. */
+        size_t length = strcspn(label, " ");
+        if (length > sizeof name - 1) length = sizeof name - 1;
+        memcpy(name, label, length);
+        name[length] = 0;
     }
-    name[length] = 0;
     say("\nThe program survives this if the module runs in a process of its own (pluginhost run --isolate ");
     say(name);
     say("; in other programs Isolation.modules): then only its running calls fail, and it is started again.");

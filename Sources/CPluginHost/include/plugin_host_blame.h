@@ -33,7 +33,8 @@ void plugin_host_add_image(const void *address, const char *label, uint64_t file
  * plugin_host_add_image is called for it. Requires glibc 2.35 or later. The strings are never freed. */
 void plugin_host_expect_image(const char *path, const char *label, uint64_t file);
 /* Adds a library that the dynamic linker is about to open together with the module of a file. The path is absolute, has
- * no `.` or `..`, and is never freed. Requires glibc 2.35 or later. */
+ * no `.` or `..`, and is never freed. Code of a library that several files have, and that runs outside calls and steps, is
+ * that of no file. Requires glibc 2.35 or later. */
 void plugin_host_expect_library(const char *path, const char *label, uint64_t file);
 
 /* Adds a journal: a file to which a line is written when a signal or an exit ends the process, {"fatal":NUMBER} or

@@ -226,7 +226,7 @@ extension PluginHost {
     ///     }
     ///
     /// Each read of this property makes a new sequence, which gets all changes. At most 1,000 of them wait to be read. The
-    /// following ones are dropped; when there is room again, ``HostChange/missed(_:)`` states how many they were.
+    /// following ones are dropped; ``HostChange/missed(_:)``, in their place, states how many they were.
     public var changes: AsyncStream<HostChange> { lifecycle.announcements.changes() }
 
     /// Installs a report for fatal signals and for exits: if this program crashes, or code of a module ends it by `exit`,

@@ -58,6 +58,9 @@ enum Run: Command {
         var limits = ControlServer.Limits()
         if let calls = try arguments.wholeNumber(of: maxCalls, "calls", in: 1...4096) { limits.calls.shared = calls }
         let stop = try StopRequest(patience: arguments.duration(of: stopPatience))
+        // A signal that arrives while modules start is handled after that.
+        let hangup = HangupSignal.asksToReload ? HangupSignal() : nil
+        defer { hangup?.cancel() }
         beginBuffering(invocation)
         let service = LocalHost(configuration)
         let host = service.host
@@ -97,8 +100,7 @@ enum Run: Command {
         if let server { announcer.listening(server.path) }
         takeBackSignals(log)
         let manager = ServiceManager(invocation.variables, log: log)
-        let hangup = HangupSignal.asksToReload ? HangupSignal { reload(host, watcher, manager, log) } : nil
-        defer { hangup?.cancel() }
+        hangup?.begin { reload(host, watcher, manager, log) }
         let follower = Task(executorPreference: BlockingExecutor.shared) {
             for await change in changes {
                 announcer.changed(change)

@@ -26,13 +26,7 @@ enum SwiftTemplate {
             targets: [
                 .target(
                     name: "\(name.text)",
-                    dependencies: [.product(name: "PluginABI", package: "\(dependency.identity)")],
-                    // A release build exports only the entry function and has no symbols: it is a quarter as large.
-                    linkerSettings: [
-                        .unsafeFlags(
-                            ["-Xlinker", "--version-script=\\(Context.packageDirectory)/exports.map", "-Xlinker", "-s"],
-                            .when(configuration: .release))
-                    ]),
+                    dependencies: [.product(name: "PluginABI", package: "\(dependency.identity)")]),
                 .testTarget(
                     name: "\(name.text)Tests",
                     dependencies: [.product(name: "\(TestTemplate.library)", package: "\(dependency.identity)")]),
@@ -48,7 +42,10 @@ enum SwiftTemplate {
             name,
             [
                 ("swift test", "builds it, and tests it in a host"),
-                ("swift build -c release", "builds it for installation"),
+                (
+                    "swift build -c release -Xlinker -s -Xlinker --version-script=exports.map",
+                    "builds it for installation"
+                ),
                 ("pluginhost check \(library)", "checks it before you ship it"),
                 ("pluginhost seal \(library)", "makes its manifest readable without running it"),
                 ("install -D -m 755 -t plugins \(library)", "installs it in a plugins folder"),

@@ -3,7 +3,7 @@ internal import Glibc
 internal import PluginABI
 internal import PluginHost
 
-/// Calls a function at each SIGHUP, on a thread of its own, for a program without a controlling terminal.
+/// Receives SIGHUP for a program without a controlling terminal.
 final class HangupSignal: Sendable {
     /// Whether SIGHUP is a request to reload: not if it is ignored, nor if it means that the terminal has gone.
     static var asksToReload: Bool { plugin_host_hangup() == CInt(PLUGIN_HOST_HANGUP_OF_SERVICE) }
@@ -11,11 +11,16 @@ final class HangupSignal: Sendable {
     /// The address of the inbox, which is never freed.
     private let inbox: UInt
 
-    /// Returns `nil` if no more signals can be received.
-    init?(_ reload: @escaping @Sendable () -> Void) {
+    /// Receives the signal from now on. Returns `nil` if no more signals can be received.
+    init?() {
         guard let inbox = plugin_host_inbox_open([SIGHUP], 1) else { return nil }
-        let address = UInt(bitPattern: inbox)
-        self.inbox = address
+        self.inbox = UInt(bitPattern: inbox)
+    }
+
+    /// Calls a function at each signal, on a thread of its own, including the signals that have arrived already. If no
+    /// thread can be created, the previous effect of the signal is restored.
+    func begin(_ reload: @escaping @Sendable () -> Void) {
+        let address = inbox
         do throws(PluginError) {
             try DetachedThread.start("host.reload") {
                 // The pointer stays valid: an inbox is never freed.
@@ -23,8 +28,7 @@ final class HangupSignal: Sendable {
                 while plugin_host_inbox_wait(inbox) != 0 { reload() }
             }
         } catch {
-            plugin_host_inbox_close(inbox)
-            return nil
+            cancel()
         }
     }
 

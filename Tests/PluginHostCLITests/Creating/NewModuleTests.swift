@@ -29,7 +29,9 @@ import Testing
                 ".gitignore", "Package.swift", "README.md", "Sources/Hello/Hello.swift",
                 "Tests/HelloTests/HelloTests.swift", "exports.map",
             ])
-        #expect(try text("Hello/Package.swift").contains("--version-script=\\(Context.packageDirectory)/exports.map"))
+        // Such flags would also apply to each program that links the target.
+        #expect(try !text("Hello/Package.swift").contains("linkerSettings"))
+        #expect(try text("Hello/README.md").contains("-Xlinker -s -Xlinker --version-script=exports.map"))
         #expect(try text("Hello/exports.map").contains("global: plugin_module_entry;"))
         try SwiftSource.check([text("Hello/Sources/Hello/Hello.swift")], features: [])
         try SwiftSource.check([text("Hello/Tests/HelloTests/HelloTests.swift")], features: [])

@@ -43,6 +43,20 @@ import Testing
         #expect(try host.wait().code == 0)
     }
 
+    @Test func `a SIGHUP while modules start is handled after that`() throws {
+        let (begun, gate) = ("\(folder.path)/begun", "\(folder.path)/gate")
+        let module = CModule(
+            name: "Slow", setUp: "note(\"\(begun)\", \"\"); while (access(\"\(gate)\", F_OK) != 0) usleep(1000);")
+        try module.build(into: plugins, as: "slow.so")
+        let host = try start([], [:])
+        #expect(eventually { FileManager.default.fileExists(atPath: begun) })
+        host.signal(SIGHUP)
+        try folder.file("gate")
+        #expect(host.errorLine { $0.contains("SIGHUP: ") } != nil)
+        host.signal(SIGTERM)
+        #expect(try host.wait().code == 0)
+    }
+
     @Test func `a watchdog of another process is not served, and a socket that is gone is told once`() throws {
         let silent = try NotifySocket(folder.path + "/other")
         let host = try start(

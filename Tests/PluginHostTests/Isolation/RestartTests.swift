@@ -44,6 +44,17 @@ import Testing
         #expect(eventually { host.answer("Bad") == "yes" })
     }
 
+    @Test func `The removal of a module that is not started again has its crash as the reason`() throws {
+        let host = try host([])
+        #expect(host.code("Bad", "abort") == .moduleCrashed)
+        var reason: String? {
+            host.changes.lazy.compactMap { if case .removed(_, let reason) = $0 { reason } else { nil } }.first
+        }
+        #expect(eventually { reason != nil })
+        #expect(reason?.contains("Bad crashed. ") == true, "\(reason ?? "")")
+        #expect(reason?.hasSuffix(" It is not started again until its file changes.") == true, "\(reason ?? "")")
+    }
+
     @Test func `A pause lasts although other modules change, but not if a restart is requested`() throws {
         let host = try host([.seconds(600)])
         #expect(host.code("Bad", "abort") == .moduleCrashed)

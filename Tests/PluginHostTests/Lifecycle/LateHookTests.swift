@@ -177,6 +177,7 @@ import Testing
         try next.build(into: test.plugins, as: "a-2.so")
         #expect(eventually { test.changes.contains { "\($0)".hasPrefix("starting Slow 2.0.0: ") } })
         #expect(eventually { test.status("a-2.so")?.error?.message.contains("predecessor's didStart") == true })
+        #expect(test.messages.contains { $0.contains("predecessor's didStart has not returned within 0.6 seconds") })
         try CModule(name: "Other").build(into: test.plugins, as: "b.so")
         #expect(eventually { test.answer("Other") == "yes" })
         #expect(test.answer("Slow") == "old" && test.notes == "begin ")

@@ -128,6 +128,21 @@ import Testing
         try openGate()
     }
 
+    @Test func `What serves stays until a slow build of its file has started, whatever else could start`() throws {
+        try CModule(name: "Slow", version: "1.0.0", answer: "1.0.0").build(into: test.plugins, as: "a1.so")
+        try CModule(name: "Slow", version: "2.0.0", answer: "old").build(into: test.plugins, as: "a2.so")
+        try test.start()
+        #expect(test.states == ["a1.so": "superseded", "a2.so": "active"] && test.answer("Slow") == "old")
+        try slow("setUp", version: "2.0.0").build(into: test.plugins, as: "a2.so")
+        #expect(eventually { test.changes.contains { "\($0)".hasPrefix("starting Slow 2.0.0: ") } })
+        try CModule(name: "Other").build(into: test.plugins, as: "b.so")
+        #expect(eventually { test.answer("Other") == "yes" })
+        #expect(test.answer("Slow") == "old")
+        try openGate()
+        #expect(eventually { test.answer("Slow") == "2.0.0" })
+        #expect(!test.changes.contains { "\($0)".hasPrefix("replaced Slow 2.0.0 by 1.0.0") })
+    }
+
     @Test func `Another version of a slow module starts at once`() throws {
         try slow().build(into: test.plugins, as: "a.so")
         try test.start()

@@ -34,7 +34,8 @@ import Testing
                 void (*leave)(int) = (void (*)(int))dlsym(dlopen("\(library)", RTLD_NOW), "leave");
                 plugin_host_report_exits();
                 plugin_host_set_step("a step", 7);
-                (void)count, (void)journal, (void)leave, (void)leave_program;
+                const char *library = "\(library)";
+                (void)count, (void)journal, (void)leave, (void)leave_program, (void)library;
                 \(body)
             }
             """, ["-rdynamic", "-pthread", "-I", sources, "-I", "\(sources)/include"])
@@ -89,5 +90,37 @@ import Testing
             """)
         #expect(outcome.code == code && outcome.journal == "{\"exit\":7}\n", "\(outcome)")
         #expect(outcome.errors.contains("in the code of Leaver 1.0.0"), "\(outcome)")
+    }
+
+    @Test func `an _exit by code of a file whose description has not been read names the file`() throws {
+        let outcome = try run(
+            """
+            plugin_host_add_journal(journal);
+            plugin_host_expect_image(library, "/plugins/leaver.so", 7);
+            plugin_host_begin_start(7);
+            plugin_host_set_step(NULL, 0);
+            leave(5);
+            """)
+        #expect(outcome.code == 70 && outcome.journal == "{\"exit\":7}\n", "\(outcome)")
+        #expect(outcome.errors.contains("in the code of /plugins/leaver.so\n"), "\(outcome)")
+        #expect(outcome.errors.contains("--isolate all;"), "\(outcome)")
+    }
+
+    @Test(arguments: [[7], [7, 8]])
+    func `an _exit by a library, outside calls and steps, is that of its file if only one has it`(
+        files: [Int]
+    ) throws {
+        let outcome = try run(
+            """
+            plugin_host_add_journal(journal);
+            \(files.map { "plugin_host_expect_library(library, \"libleave.so of \($0).so\", \($0));" }.joined())
+            plugin_host_begin_start(7);
+            plugin_host_begin_start(8);
+            plugin_host_set_step(NULL, 0);
+            leave(5);
+            """)
+        let isShared = files.count > 1
+        #expect(outcome.code == (isShared ? 5 : 70), "\(outcome)")
+        #expect(outcome.journal == (isShared ? "" : "{\"exit\":7}\n"), "\(outcome)")
     }
 }

@@ -36,6 +36,23 @@ import Testing
         #expect(journal.quarantinedFiles.isEmpty)
     }
 
+    @Test func `A suspect remains one until no start of its file runs code any more`() async throws {
+        await die(during: .opening)
+        let journal = Journal(stateFolder: state)
+        for number in [100, 101, 102] as [UInt64] {
+            journal.begin(.activation, file: "/plugins/a.so", digest: 42, size: 1, number: number)
+        }
+        journal.clearSuspicion("/plugins/a.so")
+        journal.end(.activation, 100)
+        journal.endStarts()
+        #expect(journal.quarantinedFiles.count == 1)
+        journal.end(.activation, 101)
+        #expect(journal.quarantinedFiles.count == 1)
+        journal.end(.activation, 102)
+        #expect(journal.quarantinedFiles.isEmpty)
+        journal.close()
+    }
+
     @Test func `A file is suspected after one kill, and quarantined after two in the same step`() async throws {
         await die(during: .opening)
         #expect(Journal(stateFolder: state).quarantinedFiles.map(\.isSuspected) == [true])

@@ -91,6 +91,8 @@ struct Restart {
         let report = generation.module?.process?.report ?? ""
         let next =
             switch pause {
+            case nil where context.configuration.isolation.restartPauses.isEmpty:
+                "It is not started again until its file changes."
             case nil: "It has crashed too often, and is not started again until its file changes."
             case .zero?: "It is started again."
             case let pause?: "It is started again in \(pause)."

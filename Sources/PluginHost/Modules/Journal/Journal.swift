@@ -212,14 +212,13 @@ final class Journal: Sendable {
     /// is still running, it is removed when that has ended.
     func clearSuspicion(_ path: String) {
         let file = Self.absolute(path)
-        state.withLock { state in
-            let running = state.starts.filter { !$0.value.running.isEmpty && $0.value.file.hasBytes(of: file) }
-            for number in running.keys { state.starts[number]?.cleared = file }
-            if running.isEmpty { clearSuspicion(file, &state) }
-        }
+        state.withLock { clearSuspicion(file, &$0) }
     }
 
     private func clearSuspicion(_ file: String, _ state: inout State) {
+        let running = state.starts.filter { !$0.value.running.isEmpty && $0.value.file.hasBytes(of: file) }
+        for number in running.keys { state.starts[number]!.cleared = file }
+        guard running.isEmpty else { return }
         release(&state) { $0.isSuspected == true && $0.file.hasBytes(of: file) }
     }
 

@@ -5,7 +5,7 @@ extension Plan {
     /// The candidates of each module. ``choose()`` selects the best candidates that can serve together.
     struct Options {
         struct Group {
-            let ranked: [Candidate]
+            private(set) var ranked: [Candidate]
             /// The index of the candidate that is currently chosen.
             var chosenIndex = 0
             /// Whether the chosen candidate can serve.
@@ -17,6 +17,16 @@ extension Plan {
 
             var chosen: Candidate { ranked[chosenIndex] }
             var hasMore: Bool { chosenIndex + 1 < ranked.count }
+
+            /// Chooses the next candidate: while a better one waits for a hook, the one that serves, if any, so that no
+            /// other file starts only for that time.
+            mutating func moveOn() {
+                chosenIndex += 1
+                guard ranked[..<chosenIndex].contains(where: { starting.contains(PathKey($0.path)) }),
+                    let served = ranked[chosenIndex...].firstIndex(where: { $0.served != nil })
+                else { return }
+                ranked.insert(ranked.remove(at: served), at: chosenIndex)
+            }
         }
 
         /// The modules that the program registers; those that already serve come first.
@@ -61,7 +71,7 @@ extension Plan {
                 let settled = movable.filter { index in
                     groups[index].refusals[groups[index].chosen.path]?.code != .requirementWaits
                 }
-                for index in settled.isEmpty ? [movable[0]] : settled { groups[index].chosenIndex += 1 }
+                for index in settled.isEmpty ? [movable[0]] : settled { groups[index].moveOn() }
             }
         }
 

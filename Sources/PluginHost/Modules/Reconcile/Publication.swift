@@ -129,8 +129,12 @@ struct Publication {
 
     private func reason(of leaving: Served) -> String {
         if leaving.module.isRegistered { return "the program has unregistered it." }
-        let waiting = records.values.first { $0.module?.manifest.name == leaving.name }
-        return waiting?.error?.message ?? "it was removed: \(leaving.path) is gone."
+        let own = records[leaving.path]
+        let others = records.values.filter { $0.claimedModule?.manifest.name == leaving.name && $0.error != nil }
+        if let error = own?.error ?? others.min(by: { PathKey($0.path) < PathKey($1.path) })?.error {
+            return error.message
+        }
+        return "it was removed: \(leaving.path) \(own == nil ? "is gone" : "does not contain it any more")."
     }
 
     private func announceRegistered() {

@@ -231,8 +231,9 @@ struct Reconciler {
         context.propose()
         // Before the first calls are blocked, since this code may make calls to modules that hand over their states.
         for key in fresh {
-            guard let old = predecessor(of: key, plan), !waitForStart(of: old) else { continue }
-            leave(newcomers[key]!, behind: old)
+            let patience = context.hooks.patienceWithOthers
+            guard let old = predecessor(of: key, plan), !waitForStart(of: old, patience) else { continue }
+            leave(newcomers[key]!, behind: old, after: patience)
             return false
         }
         for key in fresh where !handOver(to: key, plan) { return false }
@@ -241,17 +242,15 @@ struct Reconciler {
 
     /// Waits for `didStart`, and the delivery of missed events, of a module that is to hand over its state. Returns false
     /// if they have not ended in time: the change then goes on without the successor.
-    private func waitForStart(of old: Generation) -> Bool {
-        let hooks = context.hooks
-        if old.waitForCodeAfterStart(within: hooks.patienceWithOthers) || hooks.waitsForAll { return true }
+    private func waitForStart(of old: Generation, _ patience: Duration) -> Bool {
+        if old.waitForCodeAfterStart(within: patience) || context.hooks.waitsForAll { return true }
         context.patience.end()
         return false
     }
 
     /// Goes on without a newcomer, since the module that is to hand over its state to it is still starting.
-    private mutating func leave(_ newcomer: Newcomer, behind old: Generation) {
+    private mutating func leave(_ newcomer: Newcomer, behind old: Generation, after patience: Duration) {
         newcomers[ObjectIdentifier(newcomer.candidate.module)] = nil
-        let patience = context.hooks.patienceWithOthers
         let code = old.startingCode.withLock { $0 } ?? (name: "didStart", begin: monotonicNow())
         let name = code.name == "didStart" ? code.name : "delivery of sticky events"
         let start = SlowStart(newcomer, "predecessor's \(name)", since: code.begin, isOfPredecessor: true)
