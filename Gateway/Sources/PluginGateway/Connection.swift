@@ -47,4 +47,40 @@ extension Response {
         }
         return response
     }
+
+    /// The response. If it has not been sent when the gateway ends the last calls, its connection is closed.
+    func ending(with calls: CallsInFlight, _ connection: Connection?) -> Response {
+        guard let channel = connection?.channel, body.contentLength != 0 else { return self }
+        var response = self
+        let body = self.body
+        response.body = ResponseBody(contentLength: body.contentLength) { writer in
+            let number = calls.add { _ in
+                _ = channel.eventLoop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
+            }
+            defer { calls.remove(number) }
+            try await body.write(writer)
+        }
+        return response
+    }
+}
+
+// MARK: Pieces
+
+extension ResponseBody {
+    /// A body that is sent in pieces, so that a slow client is seen to read.
+    init(inPieces buffer: ByteBuffer) {
+        self.init(contentLength: buffer.readableBytes) { writer in
+            for piece in buffer.pieces { try await writer.write(piece) }
+            try await writer.finish(nil)
+        }
+    }
+}
+
+extension ByteBuffer {
+    /// The bytes in pieces of 64 KiB.
+    var pieces: some Sequence<ByteBuffer> {
+        sequence(state: self) { rest in
+            rest.readableBytes == 0 ? nil : rest.readSlice(length: min(rest.readableBytes, 65_536))
+        }
+    }
 }

@@ -44,7 +44,7 @@ public struct GatewayConfiguration: Sendable {
         case loopback
         /// Whoever sends one of these tokens (`Authorization: Bearer …`).
         case tokens(BearerTokens)
-        /// Everybody. For a program whose own middleware decides.
+        /// Everybody but web pages of other origins. For a program whose own middleware decides.
         case everyone
     }
 }

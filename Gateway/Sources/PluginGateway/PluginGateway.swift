@@ -26,6 +26,8 @@ public final class PluginGateway: Sendable {
     let threads: CallThreads
     let calls = CallsInFlight()
     let departures: Departures
+    /// How many bodies are being read.
+    let bodies = Mutex(0)
     private let phase = Mutex(Phase.starting)
 
     /// The phases of a gateway's life.
@@ -82,6 +84,11 @@ public final class PluginGateway: Sendable {
     ///   - connection: The connection that it came by, if it is known. Without it, a client that leaves does not cancel
     ///     its call, and ``GatewayConfiguration/Access/loopback`` refuses everybody.
     public func respond(to request: Request, connection: Connection? = nil) async -> Response {
+        let response = await response(to: request, connection)
+        return request.method == .head ? response : response.ending(with: calls, connection)
+    }
+
+    private func response(to request: Request, _ connection: Connection?) async -> Response {
         do throws(Problem) {
             let target = try RequestTarget(request, prefix: configuration.prefix)
             if let response = try operate(target, request) { return response }
@@ -89,8 +96,10 @@ public final class PluginGateway: Sendable {
             return try await answer(target, request, connection)
         } catch {
             count(error)
-            let response = error.response(isHead: request.method == .head)
-            return error.closes ? response.closing(connection) : response
+            var problem = error
+            problem.closes = error.closes || (request.hasBody && !error.isAfterBody)
+            let response = problem.response(isHead: request.method == .head)
+            return problem.closes ? response.closing(connection) : response
         }
     }
 
@@ -100,7 +109,7 @@ public final class PluginGateway: Sendable {
         switch target.path {
         case "/metrics": return try reading(request) { metricsResponse() }
         case "/openapi.json": return try reading(request) { openAPIResponse() }
-        case "/events": return try reading(request) { () throws(Problem) in try eventsResponse(request) }
+        case "/events": return try reading(request) { () throws(Problem) in try eventsResponse(request, connection) }
         case _ where target.path.hasPrefix("/call/"): return try await call(target, request, connection)
         default: return try await open(target, request, connection)
         }
@@ -123,9 +132,34 @@ public final class PluginGateway: Sendable {
         guard request.method == .get || request.method == .head else {
             throw Problem.method(request.method, allowed: "GET, HEAD")
         }
+        try checkNoBody(request)
         let response = try make()
         return request.method == .head ? response.createHeadResponse() : response
     }
+}
+
+extension PluginGateway {
+    /// Refuses a body that nobody would read.
+    func checkNoBody(_ request: Request) throws(Problem) {
+        guard request.hasBody else { return }
+        throw Problem(.invalidValue, "A request with the method \(request.method.rawValue) has no body here.")
+    }
+
+    /// Runs what follows the reading of the body, and marks its errors.
+    func afterBody<Result>(_ run: () async throws(Problem) -> Result) async throws(Problem) -> Result {
+        do throws(Problem) {
+            return try await run()
+        } catch {
+            var problem = error
+            problem.isAfterBody = true
+            throw problem
+        }
+    }
+}
+
+extension Request {
+    /// Whether a body follows the head.
+    var hasBody: Bool { headers[.transferEncoding] != nil || (headers[.contentLength] ?? "0") != "0" }
 }
 
 extension Response {
@@ -134,6 +168,6 @@ extension Response {
     {
         Response(
             status: status, headers: [.contentType: type, .cacheControl: "no-store"],
-            body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+            body: ResponseBody(inPieces: ByteBuffer(string: text)))
     }
 }

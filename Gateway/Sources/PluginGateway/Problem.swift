@@ -13,6 +13,8 @@ struct Problem: Error, Sendable {
     var challenge: String?
     /// Whether the connection must be closed, because the rest of the request was not read.
     var closes = false
+    /// Whether it arose after the body had been read.
+    var isAfterBody = false
 
     init(_ code: PluginError.Code, _ message: String, retryAfter: Int? = nil, closes: Bool = false) {
         self.init(PluginError(code, message), retryAfter: retryAfter)

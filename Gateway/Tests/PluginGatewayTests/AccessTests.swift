@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import PluginABI
 import PluginGateway
 import PluginHost
@@ -33,6 +34,29 @@ import Testing
         try await gateway.end()
     }
 
+    @Test(arguments: ["missing", "empty", "open", "short"])
+    func `without a usable file of tokens, nobody gets in`(change: String) async throws {
+        let file = try tokens("0123456789abcdef\n")
+        let lines = Lines()
+        let log = Logger(label: "tokens") { _ in LineHandler(lines: lines) }
+        let access = GatewayConfiguration.Access.tokens(try BearerTokens(file: file, logger: log))
+        let gateway = try await TestGateway(TestGateway.samples) { configuration, _ in configuration.access = access }
+        let token = [("Authorization", "Bearer 0123456789abcdef")]
+        #expect(try await gateway.call("C/add", "{\"a\": 1}", token).status == 200)
+        switch change {
+        case "missing": try FileManager.default.removeItem(atPath: file)
+        case "open": chmod(file, 0o644)
+        default: try Data((change == "empty" ? "" : "short\n").utf8).write(to: URL(filePath: file))
+        }
+        #expect(await becomesTrue { try await gateway.call("C/add", "{\"a\": 1}", token).status == 401 })
+        #expect(lines.all.map(\.level) == [.error])
+        #expect(lines.all.first?.message.contains(file) == true)
+        try Data("0123456789abcdef\n# again\n".utf8).write(to: URL(filePath: file))
+        chmod(file, 0o600)
+        #expect(await becomesTrue { try await gateway.call("C/add", "{\"a\": 1}", token).status == 200 })
+        try await gateway.end()
+    }
+
     @Test func `a file of tokens that is not usable is refused`() throws {
         for text in ["", "# nothing\n", "short\n"] {
             let file = try tokens(text)
@@ -43,6 +67,11 @@ import Testing
         let error = #expect(throws: PluginError.self) { try BearerTokens(file: open) }
         #expect(error?.message.contains("chmod 600") == true)
         #expect(throws: PluginError.self) { try BearerTokens(file: "/nowhere/tokens") }
+        let foreign = try tokens("0123456789abcdef\n")
+        if chown(foreign, 12345, 0) == 0 {
+            let error = #expect(throws: PluginError.self) { try BearerTokens(file: foreign) }
+            #expect(error?.message.contains("another user") == true)
+        }
     }
 
     @Test func `web pages of other origins are kept out`() async throws {
@@ -50,11 +79,22 @@ import Testing
         #expect(try await gateway.call("C/add", "{\"a\": 1}", [("Host", "evil.example")]).status == 421)
         #expect(try await gateway.call("C/add", "{\"a\": 1}", [("Origin", "http://evil.example")]).status == 403)
         #expect(try await gateway.call("C/add", "{\"a\": 1}", [("Origin", "null")]).status == 403)
-        let own = [("Origin", "http://127.0.0.1:\(gateway.port)")]
+        for site in ["cross-site", "same-site"] {
+            #expect(try await gateway.get("/events", [("Sec-Fetch-Site", site)]).status == 403)
+        }
+        #expect(try await gateway.get("/openapi.json", [("Sec-Fetch-Site", "none")]).status == 200)
+        let own = [("Origin", "http://127.0.0.1:\(gateway.port)"), ("Sec-Fetch-Site", "same-origin")]
+        #expect(try await gateway.ask("POST", "/call/C/add?a=1", headers: own).status == 415)
+        #expect(try await gateway.ask("POST", "/call/C/add?a=1").text == "2")
         let answer = try await gateway.call("C/add", "{\"a\": 1}", own)
         #expect(answer.status == 200)
         #expect(answer.header("Access-Control-Allow-Origin") == nil)
         try await gateway.end()
+        let everyone = try await TestGateway(TestGateway.samples) { configuration, _ in configuration.access = .everyone
+        }
+        #expect(try await everyone.call("C/add", "{\"a\": 1}", [("Origin", "http://evil.example")]).status == 403)
+        #expect(try await everyone.call("C/add", "{\"a\": 1}", [("Host", "shop.example")]).text == "2")
+        try await everyone.end()
     }
 
     @Test func `calls in flight are limited for a module and in all`() async throws {
@@ -77,6 +117,25 @@ import Testing
         #expect(try await first.text == "\"slept\"")
         #expect(try await second.text == "\"slept\"")
         #expect(await becomesTrue { try await gateway.call("Lab/number", "{\"n\": 1}").text == "1" })
+        try await gateway.end()
+    }
+
+    @Test func `a busy module does not show what is not remote`() async throws {
+        let folder = try makeFolder()
+        let gateway = try await TestGateway([labModule.build()]) { configuration, _ in
+            configuration.moduleCallLimit = 1
+        }
+        async let first = gateway.call("Lab/sleep", "{\"file\": \"\(folder)/a\"}")
+        #expect(await becomesTrue { FileManager.default.fileExists(atPath: "\(folder)/a") })
+        #expect(try await gateway.call("Lab/number", "{\"n\": 1}").status == 429)
+        for name in ["secret", "absent"] { #expect(try await gateway.call("Lab/\(name)", "{}").status == 404) }
+        let octets = [("Content-Type", "application/octet-stream")]
+        let secret = try await gateway.ask("POST", "/call/Lab/hidden", headers: octets, body: [1])
+        let absent = try await gateway.ask("POST", "/call/Lab/absent", headers: octets, body: [1])
+        #expect(secret.status == absent.status)
+        #expect(FileManager.default.createFile(atPath: "\(folder)/a.go", contents: nil))
+        #expect(try await first.text == "\"slept\"")
+        #expect(try await !gateway.get("/metrics").text.contains("Lab/secret"))
         try await gateway.end()
     }
 

@@ -57,6 +57,22 @@ import Testing
         #expect(FileManager.default.createFile(atPath: "\(folder)/go", contents: nil))
     }
 
+    @Test func `half a body holds up the end only for a bounded time`() async throws {
+        let gateway = try await TestGateway(TestGateway.samples) { configuration, _ in
+            (configuration.drainTimeout, configuration.bodyTimeout) = (.milliseconds(200), .seconds(600))
+        }
+        let socket = try RawSocket(port: gateway.port)
+        try socket.send(
+            "POST /call/C/add HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                + "Content-Length: 100000\r\n\r\n{")
+        // The gateway has begun to read it.
+        #expect(await becomesTrue { try await gateway.get("/metrics").text.contains("gateway_bodies_in_flight 1.0") })
+        try await gateway.end()
+        let answer = try await onThread { socket.readAll() }
+        #expect(answer.hasPrefix("HTTP/1.1 503 "), "\(answer)")
+        #expect(answer.contains("hostStopping"))
+    }
+
     @Test func `an open event stream does not keep the gateway from ending`() async throws {
         let gateway = try await TestGateway([])
         let response = try await HTTPClient.shared.execute(gateway.request("GET", "/events"), timeout: .seconds(120))

@@ -48,6 +48,22 @@ import Testing
         try await gateway.end()
     }
 
+    @Test(arguments: [
+        "GET /healthz", "GET /events", "POST /nothing", "POST /call/C/add", "GET /metrics", "PUT /readyz",
+    ])
+    func `a body that nobody reads ends the connection`(line: String) async throws {
+        let file = try makeFolder() + "/tokens"
+        try Data("0123456789abcdef".utf8).write(to: URL(filePath: file))
+        chmod(file, 0o600)
+        let access = GatewayConfiguration.Access.tokens(try BearerTokens(file: file))
+        let gateway = try await TestGateway(TestGateway.samples) { configuration, _ in configuration.access = access }
+        // The client goes on sending, and does not ask for the end of the connection.
+        let answer = try await gateway.raw("\(line) HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\nx")
+        #expect(answer.hasPrefix("HTTP/1.1 4"), "\(answer)")
+        #expect(answer.lowercased().contains("connection: close\r\n"), "\(answer)")
+        try await gateway.end()
+    }
+
     @Test func `half a body makes no call`() async throws {
         let gateway = try await TestGateway([labModule.build()])
         let socket = try RawSocket(port: gateway.port)
@@ -113,6 +129,27 @@ import Testing
         // An open connection would hold up the end.
         try await gateway.end()
         #expect(try await onThread { socket.readAll().utf8.count } < text.utf8.count)
+    }
+
+    @Test func `a client that reads slowly, but steadily, gets all of its answer`() async throws {
+        let gateway = try await TestGateway([labModule.build()]) { configuration, _ in
+            (configuration.bodyLimit, configuration.writeTimeout) = (64 << 20, .milliseconds(1500))
+        }
+        let (text, port) = (String(repeating: "x", count: 16 << 20), gateway.port)
+        let count = try await onThread {
+            let socket = try RawSocket(port: port, receiveBuffer: 65_536)
+            try socket.send(
+                "POST /call/Lab/echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                    + "Connection: close\r\nContent-Length: \(text.utf8.count + 12)\r\n\r\n{\"value\":\"\(text)\"}")
+            var count = 0
+            while let part = socket.read() {
+                count += part.count
+                usleep(15_000)
+            }
+            return count
+        }
+        #expect(count > text.utf8.count)
+        try await gateway.end()
     }
 
     @Test func `many connections at once`() async throws {

@@ -45,7 +45,9 @@ private final class EventReader: Sendable {
             #expect(await becomesTrue { stream.text.contains("\"module\":\"\(name)\"") })
         }
         #expect(stream.text.contains("event: added\ndata: {"))
-        #expect(!stream.text.contains(gateway.folder))
+        try FileManager.default.removeItem(atPath: "\(gateway.plugins)/Two.so")
+        #expect(await becomesTrue { stream.text.contains("event: removed\ndata: {") })
+        #expect(!stream.text.contains(gateway.folder) && !stream.text.contains("Two.so"))
         let known = ids(stream.text)
         #expect(known.count >= 2)
         let again = EventReader(gateway, after: known[0])
@@ -81,6 +83,18 @@ private final class EventReader: Sendable {
                 _ = await becomesTrue { !late.text.isEmpty }
                 return late.text.contains("event: missed\ndata: {\"count\":3}")
             })
+        try await gateway.end()
+    }
+
+    @Test func `a client that leaves its event stream frees the place at once`() async throws {
+        let gateway = try await TestGateway([]) { configuration, _ in
+            (configuration.heartbeat, configuration.streamLimit) = (.seconds(600), 1)
+        }
+        let stream = EventReader(gateway)
+        #expect(await becomesTrue { stream.text == ": open\n\n" })
+        #expect(try await gateway.get("/events").status == 503)
+        stream.close()
+        #expect(await becomesTrue { try await gateway.get("/metrics").text.contains("gateway_event_streams 0.0") })
         try await gateway.end()
     }
 

@@ -5,7 +5,7 @@ extension PluginGateway {
     /// Checks whether the client may use the gateway.
     func checkAccess(_ request: Request, _ connection: Connection?) throws(Problem) {
         switch configuration.access {
-        case .everyone: return
+        case .everyone: try checkWebPage(request)
         case .tokens(let tokens):
             let parts = (request.headers[.authorization] ?? "").split(separator: " ", maxSplits: 1)
             guard parts.count == 2, parts[0].lowercased() == "bearer", tokens.contains(parts[1].trimmingSpaces) else {
@@ -17,12 +17,13 @@ extension PluginGateway {
             guard connection?.isLoopback == true else {
                 throw Problem(.forbidden, "Without tokens, only clients on the gateway's own machine may use it.")
             }
+            try checkHost(request)
             try checkWebPage(request)
         }
     }
 
-    /// Keeps out web pages: a browser on this machine sends their requests from this machine.
-    private func checkWebPage(_ request: Request) throws(Problem) {
+    /// Keeps out web pages that resolve their own name to this machine.
+    private func checkHost(_ request: Request) throws(Problem) {
         guard let authority = request.head.authority, !authority.isEmpty else { return }
         let host = try RequestTarget.host(authority)
         guard ["localhost", "127.0.0.1", "[::1]"].contains(host) || configuration.hosts.contains(host) else {
@@ -30,9 +31,25 @@ extension PluginGateway {
                 .misdirected,
                 "The gateway does not serve the host “\(host.prefix(100))”. Its configuration can add hosts.")
         }
-        guard let origin = request.headers[.origin] else { return }
-        guard ["http://\(authority)", "https://\(authority)"].contains(origin.lowercased()) else {
+    }
+
+    /// Keeps out web pages of other origins: a browser sends their requests with the address and the certificate of its
+    /// user.
+    private func checkWebPage(_ request: Request) throws(Problem) {
+        let (origin, site) = (request.headers[.origin], request.headers[.fetchSite])
+        guard origin != nil || site != nil else { return }
+        let authority = (request.head.authority ?? "").lowercased()
+        let origins = ["http://\(authority)", "https://\(authority)"]
+        let isOwn = origin.map { origins.contains($0.lowercased()) } ?? true
+        guard isOwn, ["same-origin", "none"].contains(site ?? "none") else {
             throw Problem(.forbidden, "The gateway does not accept requests of web pages from other origins.")
         }
+        guard request.method != .post || request.headers[.contentType] != nil else {
+            throw Problem(.unsupportedMediaType, "A web page must send a Content-Type. Send application/json.")
+        }
     }
+}
+
+extension HTTPField.Name {
+    fileprivate static let fetchSite = Self("Sec-Fetch-Site")!
 }

@@ -1,23 +1,29 @@
 import Foundation
+public import Logging
 public import PluginABI
 import Synchronization
 
 /// The tokens in a file, one in each line. Empty lines, and lines that begin with `#`, are skipped. The file is read again
-/// when it has changed.
+/// when it has changed. If it is then missing or unusable, no token is valid until it is usable, and the log says why.
 public final class BearerTokens: Sendable {
     private struct State {
         var tokens: [[UInt8]]
         var stamp: Stamp
         var checked: ContinuousClock.Instant
+        /// Why there are no tokens.
+        var problem: String?
     }
 
     private struct Stamp: Equatable {
         var modified: Date?
         var size: Int?
         var number: Int?
+        var mode: Int?
+        var owner: Int?
     }
 
     private let file: String
+    private let logger: Logger
     private let state: Mutex<State>
 
     /// The shortest token, in bytes.
@@ -25,31 +31,36 @@ public final class BearerTokens: Sendable {
 
     /// Reads a file of tokens.
     ///
-    /// - Parameter file: The path of the file. Nobody but its owner may read it.
-    /// - Throws: `invalidConfiguration` if the file cannot be read, has no tokens or one that is too short, or can be
-    ///   read by others.
-    public init(file: String) throws(PluginError) {
-        self.file = file
+    /// - Parameters:
+    ///   - file: The path of the file. It must belong to the user of the program, and nobody else may read it.
+    ///   - logger: The log for problems with the file that arise later.
+    /// - Throws: `invalidConfiguration` if the file cannot be read, has no tokens or one that is too short, belongs to
+    ///   another user, or can be read by others.
+    public init(file: String, logger: Logger = Logger(label: "PluginGateway")) throws(PluginError) {
+        (self.file, self.logger) = (file, logger)
         let stamp = Self.stamp(of: file)
         state = Mutex(State(tokens: try Self.read(file), stamp: stamp, checked: .now))
     }
 
     private static func stamp(of file: String) -> Stamp {
         let attributes = try? FileManager.default.attributesOfItem(atPath: file)
+        func number(_ key: FileAttributeKey) -> Int? { (attributes?[key] as? NSNumber)?.intValue }
         return Stamp(
-            modified: attributes?[.modificationDate] as? Date, size: (attributes?[.size] as? NSNumber)?.intValue,
-            number: (attributes?[.systemFileNumber] as? NSNumber)?.intValue)
+            modified: attributes?[.modificationDate] as? Date, size: number(.size), number: number(.systemFileNumber),
+            mode: number(.posixPermissions), owner: number(.ownerAccountID))
     }
 
     private static func read(_ file: String) throws(PluginError) -> [[UInt8]] {
         func invalid(_ message: String) -> PluginError {
             PluginError(.invalidConfiguration, "The token file “\(file)” \(message)")
         }
-        let attributes = try? FileManager.default.attributesOfItem(atPath: file)
-        guard let mode = (attributes?[.posixPermissions] as? NSNumber)?.intValue,
-            let size = (attributes?[.size] as? NSNumber)?.intValue, size <= 1 << 20,
+        let stamp = stamp(of: file)
+        guard let mode = stamp.mode, let owner = stamp.owner, let size = stamp.size, size <= 1 << 20,
             let data = FileManager.default.contents(atPath: file)
         else { throw invalid("cannot be read, or is larger than 1 MiB.") }
+        guard [0, Int(geteuid())].contains(owner) else {
+            throw invalid("belongs to another user. It must belong to the user that runs the gateway.")
+        }
         guard mode & 0o077 == 0 else { throw invalid("can be read by others. Run: chmod 600 '\(file)'") }
         let lines = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline)
             .map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty && !$0.hasPrefix("#") }
@@ -60,8 +71,7 @@ public final class BearerTokens: Sendable {
         return lines.map { Array($0.utf8) }
     }
 
-    /// Whether this is one of the tokens. Takes the same time for every text of the same length. If the file has become
-    /// unusable, the last tokens stay in effect.
+    /// Whether this is one of the tokens. Takes the same time for every text of the same length.
     func contains(_ token: Substring) -> Bool {
         let given = Array(token.utf8)
         let tokens = state.withLock { state in
@@ -76,8 +86,13 @@ public final class BearerTokens: Sendable {
     private func reload(_ state: inout State) {
         state.checked = .now
         let stamp = Self.stamp(of: file)
-        guard stamp != state.stamp, let tokens = try? Self.read(file) else { return }
-        (state.tokens, state.stamp) = (tokens, stamp)
+        guard stamp != state.stamp || state.problem != nil else { return }
+        do throws(PluginError) {
+            (state.tokens, state.stamp, state.problem) = (try Self.read(file), stamp, nil)
+        } catch {
+            if error.message != state.problem { logger.error("No token is valid. \(error.message)") }
+            (state.tokens, state.stamp, state.problem) = ([], stamp, error.message)
+        }
     }
 
     private static func isEqual(_ token: [UInt8], _ given: [UInt8]) -> Bool {

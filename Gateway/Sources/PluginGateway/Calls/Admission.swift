@@ -14,10 +14,22 @@ final class Admission: Sendable {
 
     init(total: Int, perModule: Int) { (self.total, self.perModule) = (max(1, total), max(1, perModule)) }
 
-    /// Counts a call.
+    /// The place of a call. It is free when nothing holds it any more.
+    final class Place: Sendable {
+        private let admission: Admission
+        private let module: String?
+
+        fileprivate init(_ admission: Admission, _ module: String?) {
+            (self.admission, self.module) = (admission, module)
+        }
+
+        deinit { admission.leave(module) }
+    }
+
+    /// Counts a call, as long as its place is held.
     ///
     /// - Parameter module: The module that it goes to; `nil` if it leads to none.
-    func enter(_ module: String?) throws(Problem) {
+    func enter(_ module: String?) throws(Problem) -> Place {
         try state.withLock { (state) throws(Problem) in
             guard state.total < total else {
                 throw Problem(.overloaded, "\(total) calls are in flight, which is the limit. Try again later.")
@@ -34,9 +46,10 @@ final class Admission: Sendable {
             }
             state.total += 1
         }
+        return Place(self, module)
     }
 
-    func leave(_ module: String?) {
+    private func leave(_ module: String?) {
         state.withLock { state in
             state.total -= 1
             guard let module, let count = state.modules[module] else { return }

@@ -29,12 +29,12 @@ extension PluginGateway {
         try checkReady()
         let (name, action) = (String(names[0]), String(names[1]))
         let known = catalog.current.action(name, action)
+        let timeout = try timeout(of: request)
         let parameters = try await parameters(of: request, for: known?.action)
-        return try await make(
-            GatewayCall(
-                url: "\(scheme)://\(name)/\(action)\(target.query)", parameters: parameters,
-                timeout: try timeout(of: request), module: known?.module, action: "\(name)/\(action)"),
-            request, connection)
+        let call = GatewayCall(
+            url: "\(scheme)://\(name)/\(action)\(target.query)", parameters: parameters, timeout: timeout,
+            module: known?.module, action: "\(name)/\(action)")
+        return try await afterBody { () throws(Problem) in try await make(call, request, connection) }
     }
 
     /// The scheme by which the host finds targets and actions by their names.
@@ -56,7 +56,9 @@ extension PluginGateway {
         let start = ContinuousClock.now
         do throws(Problem) {
             let response = try await traced(call, request) { () throws(Problem) in
-                try await self.response(to: request, try await result(of: call, connection), call)
+                let running = RunningCall(
+                    gateway: self, call: call, place: try admission.enter(call.module), connection: connection)
+                return try await self.response(try await running.open(), running)
             }
             count(call, nil, since: start)
             return response
@@ -64,54 +66,5 @@ extension PluginGateway {
             count(call, error, since: start)
             throw error
         }
-    }
-
-    private func result(of call: GatewayCall, _ connection: Connection?) async throws(Problem) -> Value {
-        try admission.enter(call.module)
-        let outcome = CallOutcome()
-        let task = Task(executorPreference: threads) { [host, admission] in
-            // The place is taken until the action is over, even if nobody waits for its result any more.
-            defer { admission.leave(call.module) }
-            do throws(PluginError) {
-                outcome.set(
-                    .success(try await host.open(call.url, call.parameters, origin: .remote, timeout: call.timeout)))
-            } catch {
-                outcome.set(.failure(error))
-            }
-        }
-        @Sendable func end(_ error: PluginError) {
-            task.cancel()
-            outcome.set(.failure(error))
-        }
-        let number = calls.add(end)
-        defer { calls.remove(number) }
-        // The host ends calls at their deadline, but cannot interrupt synchronous actions.
-        let timer = Task {
-            try await Task.sleep(for: call.timeout + Self.patience)
-            end(.late(call))
-        }
-        defer { timer.cancel() }
-        if let connection { await departures.watch(connection) { end(.clientLeft) } }
-        defer { if let connection { departures.forget(connection) } }
-        let result = await withTaskCancellationHandler {
-            await outcome.get()
-        } onCancel: {
-            end(.gatewayEnds)
-        }
-        do { return try result.get() } catch { throw Problem(error) }
-    }
-
-    /// How long the gateway waits for the host to end a call after its deadline.
-    private static let patience = Duration.milliseconds(100)
-}
-
-extension PluginError {
-    fileprivate static let clientLeft = PluginError(.cancelled, "The client has closed its connection.")
-
-    fileprivate static func late(_ call: GatewayCall) -> PluginError {
-        PluginError(
-            .deadlineExceeded,
-            "The call took longer than \(call.timeout). It continues: a synchronous action cannot be interrupted."
-        )
     }
 }

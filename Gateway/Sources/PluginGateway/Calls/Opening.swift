@@ -19,12 +19,14 @@ extension PluginGateway {
         }
         let names = found.explanation.action?.split(separator: "/").map(String.init) ?? []
         let action = names.count == 2 ? catalog.action(names[0], names[1])?.action : nil
+        let timeout = try timeout(of: request)
+        if request.method != .post { try checkNoBody(request) }
         let parameters: CallParameters =
             request.method == .post ? try await self.parameters(of: request, for: action) : [:]
-        let response = try await make(
-            GatewayCall(
-                url: found.url, parameters: parameters, timeout: try timeout(of: request),
-                module: found.explanation.module, action: found.explanation.action), request, connection)
+        let call = GatewayCall(
+            url: found.url, parameters: parameters, timeout: timeout, module: found.explanation.module,
+            action: found.explanation.action)
+        let response = try await afterBody { () throws(Problem) in try await make(call, request, connection) }
         return request.method == .head ? response.createHeadResponse() : response
     }
 

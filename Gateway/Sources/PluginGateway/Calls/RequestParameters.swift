@@ -3,16 +3,24 @@ import Hummingbird
 import NIOCore
 import PluginABI
 import PluginHost
+import Synchronization
 
 extension PluginGateway {
     /// Reads the parameters in the body of a request. No body means no parameters.
     ///
     /// - Parameter action: The declaration of the action that gets them; `nil` if it is not known.
     func parameters(of request: Request, for action: Catalog.Action?) async throws(Problem) -> CallParameters {
+        let type = try mediaType(of: request)
         let body = try await body(of: request)
-        switch try mediaType(of: request) {
+        return try await afterBody { () throws(Problem) in try Self.parameters(body, type, for: action) }
+    }
+
+    private static func parameters(
+        _ body: ByteBuffer, _ type: String, for action: Catalog.Action?
+    ) throws(Problem) -> CallParameters {
+        switch type {
         case "application/json":
-            return try Self.parameters(json: body, for: action)
+            return try parameters(json: body, for: action)
         case "application/octet-stream":
             guard let name = action?.bodyParameter else {
                 throw Problem(
@@ -25,7 +33,7 @@ extension PluginGateway {
                 throw Problem(.unsupportedMediaType, "The body has no Content-Type. Send application/json.")
             }
             return [:]
-        case let type:
+        default:
             throw Problem(
                 .unsupportedMediaType,
                 "Bodies of the type “\(type.prefix(100))” are not accepted. Send application/json, or application/octet-stream "
@@ -44,7 +52,7 @@ extension PluginGateway {
         switch value {
         case .map(let entries):
             return CallParameters(try action?.decoding(entries) ?? entries)
-        case .list(let values): return CallParameters(positional: values)
+        case .list(let values): return CallParameters(positional: try action?.decoding(values) ?? values)
         default:
             throw Problem(
                 .invalidValue, "The body must be an object with the parameters by name, or a list of them in order.")
@@ -75,16 +83,32 @@ extension PluginGateway {
         if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limit { throw tooLarge }
         if request.headers[.contentLength] == "0" { return ByteBuffer() }
         let timer = BodyTimer()
-        let result: Result<ByteBuffer, Problem> = await timer.run(configuration.bodyTimeout) {
-            do {
-                return .success(try await request.body.collect(upTo: limit))
-            } catch is NIOTooManyBytesError {
-                return .failure(tooLarge)
-            } catch let error as HTTPError where error.status == .contentTooLarge {
-                return .failure(tooLarge)
-            } catch {
-                return .failure(Problem(.incompleteBody, "The body is not complete.", closes: true))
+        let reading = Task { [configuration] in
+            await timer.run(configuration.bodyTimeout) { () -> Result<ByteBuffer, Problem> in
+                do {
+                    return .success(try await request.body.collect(upTo: limit))
+                } catch is NIOTooManyBytesError {
+                    return .failure(tooLarge)
+                } catch let error as HTTPError where error.status == .contentTooLarge {
+                    return .failure(tooLarge)
+                } catch {
+                    return .failure(Problem(.incompleteBody, "The body is not complete.", closes: true))
+                }
             }
+        }
+        bodies.withLock { $0 += 1 }
+        let number = calls.add { _ in reading.cancel() }
+        defer {
+            calls.remove(number)
+            bodies.withLock { $0 -= 1 }
+        }
+        let result = await withTaskCancellationHandler {
+            await reading.value
+        } onCancel: {
+            reading.cancel()
+        }
+        if reading.isCancelled, case .failure = result {
+            throw Problem(.hostStopping, "The gateway ended before the body had arrived.", retryAfter: 5, closes: true)
         }
         switch result {
         case .success(let body): return body

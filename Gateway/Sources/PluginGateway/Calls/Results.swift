@@ -1,11 +1,11 @@
 import HTTPTypes
 import Hummingbird
 import PluginABI
-import ServiceLifecycle
+import PluginHost
 
 extension PluginGateway {
     /// Makes the response of a result: bytes as they are, a cursor as lines of JSON, everything else as JSON.
-    func response(to request: Request, _ value: Value, _ call: GatewayCall) async throws(Problem) -> Response {
+    func response(_ value: Value, _ running: RunningCall) async throws(Problem) -> Response {
         switch value {
         case .bytes(let bytes):
             var buffer = ByteBuffer()
@@ -14,8 +14,8 @@ extension PluginGateway {
                 status: .ok,
                 headers: [
                     .contentType: "application/octet-stream", .cacheControl: "no-store", .contentTypeOptions: "nosniff",
-                ], body: ResponseBody(byteBuffer: buffer))
-        case .object(let object): return try await lines(of: object, call)
+                ], body: ResponseBody(inPieces: buffer))
+        case .object(let object): return try await lines(of: object, running)
         default:
             guard !value.hasObject else {
                 throw Problem(
@@ -30,18 +30,14 @@ extension PluginGateway {
         }
     }
 
-    /// Reads a cursor to its end, line by line, as fast as the client reads. An error ends the lines with an object that
-    /// has the key `error`.
-    private func lines(of cursor: Object, _ call: GatewayCall) async throws(Problem) -> Response {
-        let (threads, timeout, limit) = (threads, call.timeout, configuration.cursorLimit)
+    /// Reads a cursor to its end, line by line, as fast as the client reads. Each element may take as long as a call. An
+    /// error ends the lines with an object that has the key `error`. The place of the call is held until then.
+    private func lines(of cursor: Object, _ running: RunningCall) async throws(Problem) -> Response {
+        let limit = configuration.cursorLimit
         @Sendable func next() async throws(PluginError) -> String? {
-            try await Task(executorPreference: threads) { () async -> Result<Value, PluginError> in
-                do throws(PluginError) {
-                    return .success(try await cursor.call("next", timeout: timeout))
-                } catch {
-                    return .failure(error)
-                }
-            }.value.get().line
+            try await running.perform { () async throws(PluginError) in
+                try await cursor.call("next", timeout: running.call.timeout)
+            }.line
         }
         let first: String?
         do throws(PluginError) {
@@ -50,9 +46,10 @@ extension PluginGateway {
             throw Problem(error.code == .unknownAction ? .noCursor : error)
         }
         let body = ResponseBody { writer in
+            defer { withExtendedLifetime(running.place) {} }
             var (line, count) = (first, 0)
             while let text = line {
-                try await writer.write(ByteBuffer(string: text + "\n"))
+                for piece in ByteBuffer(string: text + "\n").pieces { try await writer.write(piece) }
                 count += 1
                 do throws(PluginError) {
                     line = try await next()

@@ -57,13 +57,13 @@ final class Catalog: Sendable {
             ["https://", "http://", "//"].contains { pattern.hasPrefix($0) }
         }
 
-        /// Returns an action with its module.
+        /// Returns an action with its module, if it is remote: others do not exist for HTTP.
         func action(_ target: String, _ action: String) -> (module: String, action: Action)? {
             guard let place = places[target] else { return nil }
             let module = modules[place.module]
-            guard let found = module.targets[place.target].actions.first(where: { $0.name == action }) else {
-                return nil
-            }
+            guard let found = module.targets[place.target].actions.first(where: { $0.name == action }),
+                found.isRemote
+            else { return nil }
             return (module.name, found)
         }
     }
@@ -125,21 +125,26 @@ final class Catalog: Sendable {
 
         /// The name of the only parameter of the kind bytes; `nil` if there is none, or more than one.
         var bodyParameter: String? {
-            let names = parameters.filter { $0.type == "bytes" || $0.type == "bytes?" }.map(\.name)
+            let names = parameters.filter(\.isBytes).map(\.name)
             return names.count == 1 ? names[0] : nil
         }
 
         /// Returns the parameters of a JSON body, with bytes read from their base64.
         func decoding(_ entries: [String: Value]) throws(Problem) -> [String: Value] {
             var entries = entries
-            for parameter in parameters where parameter.type == "bytes" || parameter.type == "bytes?" {
-                guard let text = entries[parameter.name]?.string else { continue }
-                guard let bytes = Bytes(base64: text) else {
-                    throw Problem(.mistypedParameter, "The parameter “\(parameter.name)” is not valid base64.")
-                }
-                entries[parameter.name] = .bytes(bytes)
+            for parameter in parameters where parameter.isBytes {
+                if let value = entries[parameter.name] { entries[parameter.name] = try parameter.decoding(value) }
             }
             return entries
+        }
+
+        /// The same for parameters in order.
+        func decoding(_ values: [Value]) throws(Problem) -> [Value] {
+            var values = values
+            for (place, parameter) in parameters.prefix(values.count).enumerated() where parameter.isBytes {
+                values[place] = try parameter.decoding(values[place])
+            }
+            return values
         }
     }
 
@@ -149,6 +154,17 @@ final class Catalog: Sendable {
         let type: String
         let isRequired: Bool
         let fallback: Value?
+
+        var isBytes: Bool { type == "bytes" || type == "bytes?" }
+
+        /// Returns bytes for their base64, and other values as they are.
+        fileprivate func decoding(_ value: Value) throws(Problem) -> Value {
+            guard let text = value.string else { return value }
+            guard let bytes = Bytes(base64: text) else {
+                throw Problem(.mistypedParameter, "The parameter “\(name)” is not valid base64.")
+            }
+            return .bytes(bytes)
+        }
 
         fileprivate init(_ node: Value) {
             name = node["name"]?.string ?? ""

@@ -72,8 +72,9 @@ final class EventLog: Sendable {
         }
     }
 
-    /// Returns a sequence with an element for each time when there may be something new. It is finished at the end.
-    func arrivals() throws(Problem) -> AsyncStream<Void> {
+    /// Returns a sequence with an element for each time when there may be something new, and what finishes it. It is also
+    /// finished at the end.
+    func arrivals() throws(Problem) -> (arrivals: AsyncStream<Void>, end: @Sendable () -> Void) {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         try state.withLock { (state) throws(Problem) in
             guard !state.isOver else { throw Problem(.hostStopping, "The gateway is ending.", retryAfter: 5) }
@@ -88,6 +89,6 @@ final class EventLog: Sendable {
             }
         }
         continuation.yield()
-        return stream
+        return (stream, { continuation.finish() })
     }
 }

@@ -5,12 +5,15 @@ import ServiceLifecycle
 
 extension PluginGateway {
     /// `GET /events`: what happens to the modules, as server-sent events.
-    func eventsResponse(_ request: Request) throws(Problem) -> Response {
+    func eventsResponse(_ request: Request, _ connection: Connection?) throws(Problem) -> Response {
         let start = try position(in: request)
         let headers: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "no-store"]
         if request.method == .head { return Response(status: .ok, headers: headers) }
-        let (events, arrivals) = (events, try events.arrivals())
+        let (events, departures) = (events, departures)
+        let (arrivals, end) = try events.arrivals()
         let body = ResponseBody { writer in
+            if let connection { await departures.watch(connection, end) }
+            defer { if let connection { departures.forget(connection) } }
             var last = start ?? events.last
             var isFirst = true
             for await _ in arrivals.cancelOnGracefulShutdown() {

@@ -8,9 +8,9 @@ extension HostChange {
         case .added(let module): ("added", module.event)
         case .replaced(let module, let before):
             ("replaced", module.event.adding("previousVersion", .string(before.version)))
-        case .crashed(let generation, let reason): ("crashed", generation.event.adding("reason", .string(reason)))
+        case .crashed(let generation, _): ("crashed", generation.event)
         case .restarted(let module): ("restarted", module.event)
-        case .removed(let generation, let reason): ("removed", generation.event.adding("reason", .string(reason)))
+        case .removed(let generation, _): ("removed", generation.event)
         case .failed(let module, _): ("failed", module.event)
         case .starting(let module): ("starting", module.event)
         case .waiting(let module): ("waiting", module.event)
@@ -27,7 +27,7 @@ extension HostChange {
     }
 }
 
-// Without the paths of files, which are nobody's business beyond this machine.
+// Without texts, which can contain the paths of files.
 
 extension ModuleStatus {
     fileprivate var event: Value {

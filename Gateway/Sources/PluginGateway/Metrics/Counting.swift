@@ -2,6 +2,7 @@ import CoreMetrics
 import Hummingbird
 import PluginABI
 import PluginHost
+import Synchronization
 
 extension PluginGateway {
     /// Counts a call that is over. Names of actions come from what is declared, so their number is bounded by the
@@ -33,6 +34,7 @@ extension PluginGateway {
             Meter(label: name, dimensions: dimensions, factory: metrics).set(value)
         }
         set("gateway_calls_in_flight", admission.counts.total)
+        set("gateway_bodies_in_flight", bodies.withLock { $0 })
         set("gateway_event_streams", events.streamCount)
         set("gateway_ready", isReady ? 1 : 0)
         let generations = host.generations

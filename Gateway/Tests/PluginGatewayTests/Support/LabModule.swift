@@ -19,6 +19,7 @@ let labModule: CModule = {
                     name: "bytes", manifest: remote + "\"result\": \"bytes\", ", parameters: ["data": "bytes"],
                     body: "reply_value(call->token, arguments[0]);"),
                 .init(name: "secret", body: "reply(call, \"secret\");"),
+                .init(name: "hidden", parameters: ["data": "bytes"], body: "reply(call, \"hidden\");"),
                 .init(name: "fail", manifest: remote, body: "plugin_fail(host, call, \"outOfStock\", \"No more.\");"),
                 .init(
                     name: "demanding", manifest: "\"remote\": true, \"demands\": [\"login\"], ",
@@ -43,10 +44,36 @@ let labModule: CModule = {
                         host->object_release(host, made);
                         """),
                 .init(
+                    name: "slowCursor", manifest: remote + "\"result\": \"SlowCursor\", ",
+                    parameters: ["file": "string"],
+                    body: """
+                        char *path = calloc(1, 200);
+                        memcpy(path + 1, arguments[0].as.string, arguments[0].count < 190 ? arguments[0].count : 190);
+                        plugin_object made = host->object_create(host, text("SlowCursor"), path, free);
+                        reply_value(call->token, plugin_value_object(made));
+                        host->object_release(host, made);
+                        """),
+                .init(
                     name: "item", manifest: remote, parameters: ["id": "string", "size": "int"], body: listArguments),
             ])
     ]
     module.types = [
+        (
+            // Has one element, and ends when its file exists.
+            "SlowCursor",
+            [
+                .init(
+                    name: "next",
+                    body: """
+                        char *path = call->instance;
+                        if (!path[0]++) reply_int(call->token, 1);
+                        else {
+                            for (int i = 0; i < 12000 && access(path + 1, F_OK) != 0; i++) usleep(10000);
+                            reply_value(call->token, plugin_value_null());
+                        }
+                        """)
+            ]
+        ),
         (
             "Cursor",
             [
@@ -58,7 +85,7 @@ let labModule: CModule = {
                         else reply_value(call->token, plugin_value_null());
                         """)
             ]
-        )
+        ),
     ]
     module.moreManifest = """
         "routes": [

@@ -4,7 +4,8 @@ import Foundation
 final class RawSocket: Sendable {
     private let descriptor: Int32
 
-    init(port: Int) throws {
+    /// - Parameter receiveBuffer: The size of the buffer of the system for what arrives, in bytes; `nil` for its default.
+    init(port: Int, receiveBuffer: Int32? = nil) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -12,6 +13,9 @@ final class RawSocket: Sendable {
         address.sin_addr.s_addr = inet_addr("127.0.0.1")
         var limit = timeval(tv_sec: 120, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        if var receiveBuffer {
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
+        }
         let status = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))

@@ -1,0 +1,69 @@
+import PluginABI
+import PluginHost
+
+/// A call that has its place: the action, and the elements of the cursor that it returns.
+struct RunningCall: Sendable {
+    let gateway: PluginGateway
+    let call: GatewayCall
+    let place: Admission.Place
+    let connection: Connection?
+
+    /// Calls the action.
+    func open() async throws(Problem) -> Value {
+        do throws(PluginError) {
+            return try await perform { [host = gateway.host, call] () async throws(PluginError) in
+                try await host.open(call.url, call.parameters, origin: .remote, timeout: call.timeout)
+            }
+        } catch {
+            throw Problem(error)
+        }
+    }
+
+    /// Does a part of the call on one of the threads for calls, and returns its result. Fails earlier if its time is up, the
+    /// client leaves, or the gateway ends; then the part continues, and keeps the place.
+    func perform(_ part: @escaping @Sendable () async throws(PluginError) -> Value) async throws(PluginError) -> Value {
+        let outcome = CallOutcome()
+        let task = Task(executorPreference: gateway.threads) { [place] in
+            defer { withExtendedLifetime(place) {} }
+            do throws(PluginError) {
+                outcome.set(.success(try await part()))
+            } catch {
+                outcome.set(.failure(error))
+            }
+        }
+        @Sendable func end(_ error: PluginError) {
+            task.cancel()
+            outcome.set(.failure(error))
+        }
+        let number = gateway.calls.add(end)
+        defer { gateway.calls.remove(number) }
+        // The host ends calls at their deadline, but cannot interrupt synchronous actions.
+        let timer = Task {
+            try await Task.sleep(for: call.timeout + Self.patience)
+            end(.late(call))
+        }
+        defer { timer.cancel() }
+        if let connection { await gateway.departures.watch(connection) { end(.clientLeft) } }
+        defer { if let connection { gateway.departures.forget(connection) } }
+        let result = await withTaskCancellationHandler {
+            await outcome.get()
+        } onCancel: {
+            end(.gatewayEnds)
+        }
+        return try result.get()
+    }
+
+    /// How long the gateway waits for the host to end a call after its deadline.
+    private static let patience = Duration.milliseconds(100)
+}
+
+extension PluginError {
+    fileprivate static let clientLeft = PluginError(.cancelled, "The client has closed its connection.")
+
+    fileprivate static func late(_ call: GatewayCall) -> PluginError {
+        PluginError(
+            .deadlineExceeded,
+            "The call took longer than \(call.timeout). It continues, because a synchronous action cannot be interrupted."
+        )
+    }
+}
