@@ -87,12 +87,11 @@ import Testing
             static void *crash_at_gate(void *data) {
                 (void)data;
                 while (access("\(test.folder.path)/gate", F_OK) != 0) usleep(1000);
-                *(volatile int *)0 = 1;
-                return NULL;
+                abort();
             }
             """
         try module.build(into: test.plugins, as: "a.so")
-        await #expect(processExitsWith: .signal(SIGSEGV)) { [folder = test.folder.path as String] in
+        await #expect(processExitsWith: .signal(SIGABRT)) { [folder = test.folder.path as String] in
             PluginHost.installFatalSignalReport()
             var configuration = PluginHost.Configuration(folders: ["\(folder)/plugins"])
             (configuration.stagingFolder, configuration.stateFolder) = ("\(folder)/staging", "\(folder)/state")
