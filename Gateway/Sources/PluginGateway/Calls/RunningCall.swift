@@ -63,7 +63,7 @@ extension PluginError {
     fileprivate static func late(_ call: GatewayCall) -> PluginError {
         PluginError(
             .deadlineExceeded,
-            "The call took longer than \(call.timeout). It continues, because a synchronous action cannot be interrupted."
+            "The call took longer than \(call.timeout). It continues: a synchronous action cannot be interrupted."
         )
     }
 }
