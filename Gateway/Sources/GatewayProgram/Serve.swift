@@ -58,6 +58,9 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "The timeout of a call whose request sets none, in seconds.")
     var timeout = 30.0
 
+    @Option(help: "The longest time that a request may ask for, in seconds.")
+    var maximumTimeout = 300.0
+
     @Option(help: "How long a connection may stay open without a request, in seconds.")
     var idleTimeout = 60.0
 
@@ -86,7 +89,7 @@ struct Serve: AsyncParsableCommand {
         guard counts.allSatisfy({ (1...(1 << 30)).contains($0) }), callLimit <= 4096 else {
             throw ValidationError("Limits must be from 1 to 2^30, and --call-limit at most 4096.")
         }
-        guard [timeout, idleTimeout].allSatisfy({ $0 > 0 && $0 <= 86_400 }),
+        guard [timeout, maximumTimeout, idleTimeout].allSatisfy({ $0 > 0 && $0 <= 86_400 }),
             [drainDelay, drainTimeout].allSatisfy({ $0 >= 0 && $0 <= 86_400 })
         else {
             throw ValidationError(
@@ -95,6 +98,13 @@ struct Serve: AsyncParsableCommand {
     }
 
     func run() async throws {
+        for folder in plugins {
+            var isFolder: ObjCBool = false
+            guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
+                throw ValidationError(
+                    "--plugins \(folder) is not a folder that exists. Create it, or name another one.")
+            }
+        }
         let metrics = PrometheusMetrics()
         MetricsSystem.bootstrap(metrics)
         var logger = Logger(label: "pluginhost-gateway", factory: StreamLogHandler.standardError(label:))
@@ -135,6 +145,7 @@ struct Serve: AsyncParsableCommand {
         (configuration.bodyLimit, configuration.callLimit) = (bodyLimit, callLimit)
         configuration.moduleCallLimit = moduleCallLimit
         configuration.callTimeout = .seconds(timeout)
+        configuration.maximumCallTimeout = .seconds(maximumTimeout)
         configuration.drainDelay = .seconds(drainDelay)
         configuration.drainTimeout = .seconds(drainTimeout)
         return configuration
@@ -148,14 +159,30 @@ struct Serve: AsyncParsableCommand {
                 httpDecoderConfiguration: .init(
                     maxHeaderFieldSize: 32 << 10, maxHeaderListSize: 64 << 10, maxHeaderFieldCount: 100)))
         guard let certificate, let key else { return plain }
-        let certificates = try NIOSSLCertificate.fromPEMFile(certificate).map(NIOSSLCertificateSource.certificate)
+        let chain = try certificates("--certificate", certificate)
+        guard let privateKey = try? NIOSSLPrivateKey(file: key, format: .pem) else {
+            throw ValidationError("--key \(key) cannot be read, or is not a private key in PEM without a passphrase.")
+        }
         var tls = TLSConfiguration.makeServerConfiguration(
-            certificateChain: certificates, privateKey: .privateKey(try NIOSSLPrivateKey(file: key, format: .pem)))
+            certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(privateKey))
+        tls.minimumTLSVersion = .tlsv12
         if let clientCertificates {
-            tls.trustRoots = .file(clientCertificates)
+            tls.trustRoots = .certificates(try certificates("--client-certificates", clientCertificates))
             tls.certificateVerification = .noHostnameVerification
         }
+        guard (try? NIOSSLContext(configuration: tls)) != nil else {
+            throw ValidationError(
+                "--key \(key) is not the key of the first certificate in --certificate \(certificate), or cannot be used."
+            )
+        }
         return try .tls(plain, tlsConfiguration: tls)
+    }
+
+    private func certificates(_ option: String, _ file: String) throws -> [NIOSSLCertificate] {
+        guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
+            throw ValidationError("\(option) \(file) cannot be read, or has no certificate in PEM.")
+        }
+        return certificates
     }
 }
 
@@ -175,5 +202,10 @@ struct ListenAddress {
 
     var shownHost: String { host.contains(":") ? "[\(host)]" : host }
 
-    var isLoopback: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
+    /// Whether only this machine can reach it. A name other than `localhost` can lead anywhere.
+    var isLoopback: Bool {
+        if host == "localhost" { return true }
+        guard let address = try? SocketAddress(ipAddress: host, port: 0).ipAddress else { return false }
+        return address == "::1" || address.hasPrefix("127.")
+    }
 }

@@ -11,13 +11,14 @@ public struct GatewayConfiguration: Sendable {
     public var bodyLimit = 1 << 20
     /// How long a client may take to send a body.
     public var bodyTimeout: Duration = .seconds(30)
-    /// How long a client may take to read a part of an answer. Then its connection is closed.
+    /// How long a client may take to read a part of an answer, of at most 64 KiB. Then its connection is closed.
     public var writeTimeout: Duration = .seconds(60)
-    /// How long a call may take if the request does not say.
+    /// How long a call, or an element of a cursor, may take if the request does not say.
     public var callTimeout: Duration = .seconds(30)
     /// The longest time that a request may ask for.
     public var maximumCallTimeout: Duration = .seconds(300)
-    /// How many calls may be in flight; 1 or more. A call counts until its action is over, even if its client has left.
+    /// How many calls may be in flight; 1 or more. A call counts until its action is over, even if its client has left, and
+    /// until the end of the cursor that it returns.
     /// This is also the number of threads that calls may occupy.
     public var callLimit = 256
     /// How many calls of one module may be in flight; 1 or more.
@@ -31,7 +32,7 @@ public struct GatewayConfiguration: Sendable {
     /// How long the gateway continues to accept requests after it has become not ready, so that a load balancer can
     /// notice.
     public var drainDelay: Duration = .zero
-    /// How long calls in flight may go on when the gateway ends.
+    /// How long calls in flight may go on when the gateway ends, and bodies and answers on their way.
     public var drainTimeout: Duration = .seconds(10)
     /// How many elements of a cursor one response may have.
     public var cursorLimit = 100_000

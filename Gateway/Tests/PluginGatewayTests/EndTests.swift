@@ -73,6 +73,25 @@ import Testing
         #expect(answer.contains("hostStopping"))
     }
 
+    @Test func `an answer that nobody reads holds up the end only for a bounded time`() async throws {
+        let gateway = try await TestGateway([labModule.build()]) { configuration, _ in
+            (configuration.bodyLimit, configuration.writeTimeout) = (64 << 20, .seconds(600))
+            configuration.drainTimeout = .milliseconds(200)
+        }
+        let (text, port) = (String(repeating: "x", count: 16 << 20), gateway.port)
+        let socket = try await onThread {
+            let socket = try RawSocket(port: port)
+            try socket.send(
+                "POST /call/Lab/echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                    + "Content-Length: \(text.utf8.count + 12)\r\n\r\n{\"value\":\"\(text)\"}")
+            return socket
+        }
+        let ended = "gateway_calls_total{module=\"Lab\",action=\"Lab/echo\",code=\"ok\"} 1\n"
+        #expect(await becomesTrue { try await gateway.get("/metrics").text.contains(ended) })
+        try await gateway.end()
+        #expect(try await onThread { socket.readAll().utf8.count } < text.utf8.count)
+    }
+
     @Test func `an open event stream does not keep the gateway from ending`() async throws {
         let gateway = try await TestGateway([])
         let response = try await HTTPClient.shared.execute(gateway.request("GET", "/events"), timeout: .seconds(120))

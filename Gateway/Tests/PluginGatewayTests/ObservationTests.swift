@@ -48,8 +48,8 @@ import Testing
         var host = HostConfiguration(folders: [folder])
         host.takesLinkedModules = false
         var configuration = GatewayConfiguration()
-        (configuration.prefix, configuration.access) = ("/plugins", .everyone)
-        let router = Router()
+        configuration.prefix = "/plugins"
+        let router = Router(context: GatewayContext.self)
         router.get("hello") { _, _ in "hello" }
 
         let gateway = PluginGateway(PluginHost(host), configuration)
@@ -59,7 +59,9 @@ import Testing
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         let application = Application(
-            router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)),
+            router: router,
+            server: .http1(configuration: .init(additionalChannelHandlers: [gateway.connectionHandler])),
+            configuration: .init(address: .hostname("127.0.0.1", port: 0)),
             onServerRunning: { channel in port.number.withLock { $0 = channel.localAddress?.port } }, logger: logger)
         let group = ServiceGroup(
             configuration: .init(services: gateway.services(application), logger: logger))

@@ -107,7 +107,7 @@ private final class EventReader: Sendable {
         #expect(text.contains("# TYPE gateway_calls_total counter\n"))
         #expect(text.contains("gateway_calls_total{module=\"ModuleC\",action=\"C/add\",code=\"ok\"} 3\n"))
         #expect(text.contains("gateway_calls_total{module=\"ModuleC\",action=\"C/add\",code=\"missingParameter\"} 1\n"))
-        #expect(text.contains("gateway_calls_total{module=\"\",action=\"\",code=\"noRoute\"} 50\n"))
+        #expect(text.contains("gateway_errors_total{status=\"404\"} 50\n"))
         #expect(text.contains("gateway_call_seconds_count{module=\"ModuleC\",action=\"C/add\"} 4\n"))
         #expect(text.contains("plugin_generations{state=\"active\"} 3.0\n"))
         #expect(!text.contains("action1\""))

@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func `other machines are refused without tokens`() async throws {
-        for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80", "example.org:80"] {
+        for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80", "example.org:80", "127.evil.example:80", "127.0:80"] {
             let program = try Program(["serve", "--plugins", "/nowhere", "--listen", address])
             #expect(await program.end() == 64)
             #expect(await becomesTrue { program.errorText.contains("Give --tokens FILE") })
@@ -63,10 +63,36 @@ import Testing
         let url = "https://127.0.0.1:\(port)/call/C/add"
         #expect(await becomesTrue { try await post(url, "{\"a\": 41}", client) == "42" })
         try await client.shutdown()
+        configuration.tlsConfiguration?.minimumTLSVersion = .tlsv1
+        configuration.tlsConfiguration?.maximumTLSVersion = .tlsv11
+        let old = HTTPClient(configuration: configuration)
+        await #expect(throws: (any Error).self) { try await post(url, "{\"a\": 41}", old) }
+        try await old.shutdown()
         program.send(SIGINT)
         #expect(await program.end() == 0)
         let alone = try Program(["serve", "--plugins", folder, "--key", key])
         #expect(await alone.end() == 64)
+    }
+
+    @Test func `files that cannot be used are named before the host starts`() async throws {
+        let folder = try makeFolder()
+        let (plugins, junk) = (try plugins(TestGateway.samples), "\(folder)/junk.pem")
+        try Data("junk".utf8).write(to: URL(filePath: junk))
+        let (server, other) = (try await makeCertificate(folder, "server"), try await makeCertificate(folder, "other"))
+        let pair = ["--certificate", server.certificate, "--key", server.key]
+        for (folder, options, file) in [
+            ("\(folder)/absent", [], "\(folder)/absent"), (junk, [], junk),
+            (plugins, ["--certificate", junk, "--key", server.key], junk),
+            (plugins, ["--certificate", server.certificate, "--key", junk], junk),
+            (plugins, ["--certificate", server.certificate, "--key", other.key], other.key),
+            (plugins, pair + ["--client-certificates", junk], junk),
+            (plugins, pair + ["--client-certificates", "\(folder)/absent.pem"], "\(folder)/absent.pem"),
+        ] {
+            let program = try Program(["serve", "--plugins", folder, "--listen", "127.0.0.1:0"] + options)
+            #expect(await program.end() == 64)
+            #expect(await becomesTrue { program.errorText.contains(file) }, "\(program.errorText)")
+            #expect(program.text.isEmpty && !program.errorText.contains("The shop is open."))
+        }
     }
 
     /// Makes a certificate that signs itself.

@@ -34,6 +34,35 @@ import Testing
         try await gateway.end()
     }
 
+    @Test func `routes do not take over the path of calls`() async throws {
+        var module = CModule(name: "Any")
+        let remote = "\"remote\": true, "
+        module.targets = [
+            .init(
+                name: "Any",
+                actions: [
+                    .init(name: "own", manifest: remote, body: "reply(call, \"own\");"),
+                    .init(name: "taken", manifest: remote, body: "reply(call, \"taken\");"),
+                    .init(
+                        name: "item", manifest: remote, parameters: ["id": "string"],
+                        body: "reply_value(call->token, arguments[0]);"),
+                ])
+        ]
+        module.moreManifest = """
+            "routes": [
+                {"pattern": "//Any/taken", "action": "Any/item", "defaults": {"id": "route"}},
+                {"pattern": "//shop/:id", "action": "Any/item"}, {"pattern": "//Lab/:id", "action": "Any/item"}
+            ],
+            """
+        let gateway = try await TestGateway([module.build(), labModule.build()])
+        #expect(try await gateway.call("Any/own", "{}").text == "\"own\"")
+        for path in ["Any/taken", "Any/other", "shop/five", "Lab/other", "Lab/secret"] {
+            let answer = try await gateway.call(path, "{}")
+            #expect(answer.code == "noRoute", "\(path): \(answer.text)")
+        }
+        try await gateway.end()
+    }
+
     @Test func `what is not there, or not remote, is not found`() async throws {
         let gateway = try await gateway()
         for path in ["/", "/hidden", "/shop", "/shop/", "//shop/x", "/nothing?x=1"] {

@@ -28,11 +28,13 @@ extension PluginGateway {
         guard request.method == .post else { throw Problem.method(request.method, allowed: "POST") }
         try checkReady()
         let (name, action) = (String(names[0]), String(names[1]))
+        let url = "\(scheme)://\(name)/\(action)"
+        try checkAction(url, "\(name)/\(action)")
         let known = catalog.current.action(name, action)
         let timeout = try timeout(of: request)
         let parameters = try await parameters(of: request, for: known?.action)
         let call = GatewayCall(
-            url: "\(scheme)://\(name)/\(action)\(target.query)", parameters: parameters, timeout: timeout,
+            url: url + target.query, parameters: parameters, timeout: timeout,
             module: known?.module, action: "\(name)/\(action)")
         return try await afterBody { () throws(Problem) in try await make(call, request, connection) }
     }
@@ -41,6 +43,14 @@ extension PluginGateway {
     private var scheme: String {
         let schemes = host.configuration.schemes
         return schemes.contains("call") ? "call" : schemes.first ?? "call"
+    }
+
+    /// Refuses a URL that does not lead to the action that it names: routes, and fallbacks of targets, precede names.
+    private func checkAction(_ url: String, _ action: String) throws(Problem) {
+        let found = host.resolve(url, origin: .remote)
+        guard found.route == nil, found.fallback == nil, found.action == action else {
+            throw Problem(.noRoute, "There is no remote action “\(action)”.")
+        }
     }
 
     /// Whether a text can be the name of a target or an action.

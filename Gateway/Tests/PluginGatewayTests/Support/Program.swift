@@ -4,8 +4,22 @@ import Synchronization
 /// The program `pluginhost-gateway`, started by a test.
 final class Program: Sendable {
     private let process: Mutex<Process>
-    private let output = Mutex("")
-    private let errors = Mutex("")
+    private let output = Output()
+    private let errors = Output()
+
+    private final class Output: Sendable {
+        let text = Mutex("")
+
+        /// Reads a pipe to its end on a thread of its own.
+        func read(_ pipe: Pipe) {
+            let handle = pipe.fileHandleForReading
+            Thread.detachNewThread { [self] in
+                while case let data = handle.availableData, !data.isEmpty {
+                    text.withLock { $0 += String(decoding: data, as: UTF8.self) }
+                }
+            }
+        }
+    }
 
     init(_ arguments: [String]) throws {
         let process = Process()
@@ -13,24 +27,16 @@ final class Program: Sendable {
         process.arguments = arguments
         let (out, err) = (Pipe(), Pipe())
         (process.standardOutput, process.standardError) = (out, err)
-        let (outHandle, errHandle) = (out.fileHandleForReading, err.fileHandleForReading)
         self.process = Mutex(process)
-        outHandle.readabilityHandler = { [weak self] in self?.add($0, isError: false) }
-        errHandle.readabilityHandler = { [weak self] in self?.add($0, isError: true) }
         try self.process.withLock { try $0.run() }
+        output.read(out)
+        errors.read(err)
     }
 
     deinit { process.withLock { if $0.isRunning { kill($0.processIdentifier, SIGKILL) } } }
 
-    private func add(_ handle: FileHandle, isError: Bool) {
-        let data = handle.availableData
-        if data.isEmpty { handle.readabilityHandler = nil }
-        let text = String(decoding: data, as: UTF8.self)
-        if isError { errors.withLock { $0 += text } } else { output.withLock { $0 += text } }
-    }
-
-    var text: String { output.withLock { $0 } }
-    var errorText: String { errors.withLock { $0 } }
+    var text: String { output.text.withLock { $0 } }
+    var errorText: String { errors.text.withLock { $0 } }
 
     /// The port that it listens on.
     func port() async -> Int? {
