@@ -47,10 +47,13 @@ extension HostConfiguration {
     /// What the knowledge about files depends on.
     fileprivate var registryKey: RegistryKey {
         RegistryKey(
-            folders: folders.map(\.withoutLinks),
+            // Files are recorded, and named in errors, by paths that begin as the folders are given.
+            folders: folders.map { $0.utf8.first == UInt8(ascii: "/") ? $0 : "\(".".withoutLinks):\($0)" },
             settings: [
                 firstScheme ?? "", "toolchains \(allowsOtherToolchains)", "trust \(trustsEveryone)",
                 "size \(maximumFileBytes)", "isolated \(isolation.modules.key)", "scan \(safeScan)",
+                "subfolders \(includesSubfolders)",
+                "limits \(scanTimeout.nanoseconds) \(hookTimeout.nanoseconds)",
             ])
     }
 }

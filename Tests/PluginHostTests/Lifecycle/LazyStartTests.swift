@@ -1,5 +1,7 @@
+import Dispatch
 import Foundation
 import PluginABI
+import Synchronization
 import Testing
 
 @testable import PluginHost
@@ -364,5 +366,119 @@ import Testing
         #expect(host.states == ["A.so": "registered", "B.so": "registered"])
         #expect(host.answer("A") == "A")
         #expect(notes == "open:A A open:B B =A =B ")
+    }
+
+    @Test func `Code of a start calls modules whose code calls others`() throws {
+        let callers = (1...3).map { caller("M\($0)", of: "M\($0 + 1)", in: "setUp") }
+        let host = try makeHost(callers + [module("M4")])
+        #expect(host.answer("M1") == "M1")
+        #expect(host.states.values.allSatisfy { $0 == "active" })
+        #expect(setUps == ["M1", "M2", "M3", "M4"])
+        #expect(notes.hasSuffix("M4 =M4 =M3 =M2 "))
+    }
+
+    @Test func `A module does not start before the one that it requires and that calls it`() throws {
+        let requiring = module("Y", more: "\"requires\": [{\"module\": \"X\"}],")
+        let host = try makeHost([caller("X", of: "Y", in: "setUp"), requiring])
+        #expect(host.answer("X") == "X")
+        #expect(notes == "open:X X !circularWait ")
+        #expect(host.states["Y.so"] == "registered")
+        #expect(host.answer("Y") == "Y")
+    }
+
+    // MARK: - Several calls at once
+
+    /// What is set up, in this order.
+    private var setUps: [String] { notes.split(separator: " ").map(String.init).filter { $0.first!.isUppercase } }
+
+    @Test func `Many threads start many modules once each`() async throws {
+        let names = (0..<40).map { "M\($0)" }
+        let host = try makeHost(names.map { module($0) })
+        let answers = try await onThreads(40) { number in host.answer("M\(number)") }
+        #expect(Set(answers) == Set(names))
+        #expect(setUps.sorted() == names.sorted())
+    }
+
+    private static let waiting = "while (access(\"%@.go\", F_OK)) usleep(1000);"
+
+    @Test(arguments: [600_000, 10])
+    func `Calls that need a module that is starting wait for it`(patience: Int) async throws {
+        let slow = module("X", setUp: String(format: Self.waiting, path) + "note(\"\(path)\", \"Ready \");")
+        let requiring = module("Y", more: "\"requires\": [{\"module\": \"X\"}],")
+        let host = try makeHost([slow, requiring, module("Z")]) { $0.hookPatience = .milliseconds(patience) }
+        async let first = onThread { host.answer("X") }
+        #expect(await becomesTrue { setUps == ["X"] })
+        async let second = onThread { host.answer("Y") }
+        async let third = onThread { host.answer("X") }
+        if patience == 10 { #expect(host.answer("Z") == "Z") }
+        try Data().write(to: URL(filePath: "\(path).go"))
+        #expect(try await [first, second, third] == ["X", "Y", "X"])
+        #expect(setUps.filter { $0 != "Z" } == ["X", "Ready", "Y"])
+    }
+
+    @Test func `Calls that wait for a slow start end when its file goes`() async throws {
+        let slow = module("X", setUp: String(format: Self.waiting, path))
+        let host = try makeHost([slow]) { $0.hookPatience = .milliseconds(10) }
+        async let first = onThread { host.failure("X")?.code }
+        #expect(await becomesTrue { host.states["X.so"] == "starting" })
+        try FileManager.default.removeItem(atPath: "\(host.plugins)/X.so")
+        try host.host.lifecycle.update()
+        #expect(try await first == .unknownTarget)
+        try Data().write(to: URL(filePath: "\(path).go"))
+    }
+
+    @Test func `Starts that wait for each other have a bound`() {
+        let queue = SerialThread("test")
+        let depth = Mutex(0)
+        let (waits, starter) = (ChangeWaits(queue), ModuleStarter())
+        starter.set { start, _ in waits.add(start) }
+        waits.set { _ in
+            true
+        } _: { start, isTooDeep in
+            guard !isTooDeep else { return starter.end(start, PluginError(.recursionLimit, "")) }
+            let count = depth.withLock { depth in
+                depth += 1
+                return depth
+            }
+            let next = starter.start("M\(count)")
+            _ = waits.wait(for: DispatchSemaphore(value: 0), until: .distantFuture) { next.isOver }
+            starter.end(start, next.error)
+        }
+        let first = starter.start("M")
+        queue.sync { _ = waits.wait(for: DispatchSemaphore(value: 0), until: .distantFuture) { first.isOver } }
+        #expect(depth.withLock(\.self) == 32)
+        #expect(first.error?.code == .recursionLimit)
+    }
+
+    @Test func `A registered module is not restarted`() throws {
+        let host = try makeHost([module("A")])
+        let error = #expect(throws: PluginError.self) { try host.host.restart("A") }
+        #expect(error?.message == "A is registered and has not started. The first call starts it.")
+    }
+
+    // MARK: - Other programs
+
+    @Test func `The guard decides about a remote call before it starts a module`() async throws {
+        var guarded = module("A")
+        let answer = "{\"name\": \"answer\", \"remote\": true, \"demands\": [\"login\"]}"
+        guarded.manifest = """
+            {"name": "A", "version": "1.0.0", "hooks": ["setUp"], "targets": [{"name": "A", "actions": [\(answer)]}]}
+            """
+        let host = try makeHost([guarded])
+        let calls = Mutex<[RemoteCall]>([])
+        let refuses = Mutex(true)
+        await #expect(throws: PluginError.self) { try await host.host.open("app://A/answer", origin: .remote) }
+        host.host.onRemoteCall { call in
+            calls.withLock { $0.append(call) }
+            return refuses.withLock(\.self) ? .refuse("No.") : .pass
+        }
+        await #expect(throws: PluginError.self) { try await host.host.open("app://A/answer", origin: .remote) }
+        #expect(!host.host.canOpen("app://A/answer", origin: .remote))
+        #expect(notes == "")
+        #expect(calls.withLock(\.self).allSatisfy { $0.demands == ["login"] && $0.target == "A" })
+        let before = calls.withLock(\.count)
+        refuses.withLock { $0 = false }
+        #expect(try await host.host.open("app://A/answer", origin: .remote).string == "A")
+        #expect(calls.withLock(\.count) == before + 1)
     }
 }

@@ -197,7 +197,8 @@ private final class ServiceWait: Sendable {
         if let known = table.knownServices[name] {
             // The table that they are in comes here, too.
             let starter = program.core.starter
-            ThreadPool.shared.run { for module in known { _ = starter.start(module.name) } }
+            let callers = Calls.generations(callingFrom: token)
+            ThreadPool.shared.run { for module in known { _ = starter.start(module.name, for: callers) } }
         } else if let service = table.service(name, from: smallest) {
             end(.success(service))
         } else if table.isStopped {

@@ -23,7 +23,10 @@ extension Calls {
     func openPage(
         _ url: String, _ given: Parameters, isRemote: Bool, isAdmitted: Bool, parent: plugin_token
     ) async throws(PluginError) -> (result: Value, parameters: PageParameters) {
-        while let module = try known(by: url, isRemote: isRemote) { try await startInTask(module, parent: parent) }
+        // For a remote caller, the guard is asked first.
+        while !isRemote, let module = try known(by: url, isRemote: false) {
+            try await startInTask(module, parent: parent)
+        }
         let noted = NotedPage()
         let pending = PendingCall(host: program.hostTable)
         pending.start { completion, data in
@@ -213,7 +216,7 @@ extension Calls {
     /// - Throws: The error that `open` would throw before it calls the action.
     func checkOpen(_ url: String, _ parameters: Parameters, isRemote: Bool) throws(PluginError) {
         try url.withRawText { (url) throws(PluginError) in
-            let table = try tableStarting(url, isRemote: isRemote)
+            let table = isRemote ? registry.table : try tableStarting(url, isRemote: false)
             return try parameters.lend { (given) throws(PluginError) in
                 try checkOpen(url, given, isRemote: isRemote, table)
             }

@@ -53,13 +53,6 @@ extension Calls {
         while true {
             let table = registry.current(thread)
             let other: String? = if case .redirect(let other) = opening.decision { other } else { nil }
-            if let known = try known(by: other, or: url, in: table) {
-                var call = call
-                if end != 0 { call.timeout = try Self.timeLeft(until: end, url) }
-                let kept = try start(known, for: .remoteURL(url.string, opening), given, call, thread, record)
-                if let kept { return kept }
-                continue
-            }
             let answer =
                 if let other {
                     try other.withRawText { (other) throws(PluginError) in
@@ -72,13 +65,8 @@ extension Calls {
         }
     }
 
-    /// Returns the registered module that a URL leads to, or the one that the guard redirects to.
-    private func known(by other: String?, or url: RawText, in table: Table) throws(PluginError) -> LoadedModule? {
-        guard let other else { return try known(by: url, in: table, isRemote: true) }
-        return try other.withRawText { (other) throws(PluginError) in try known(by: other, in: table, isRemote: true) }
-    }
-
-    /// Opens a URL. Returns `nil` if the table is replaced before the call, or if the guard redirects to another URL.
+    /// Opens a URL. Returns `nil` if the table is replaced before the call, if the module that the URL leads to was only
+    /// registered and has been started, or if the guard redirects to another URL.
     ///
     /// - Parameter original: The URL that the caller has opened.
     private func tryToOpen(
@@ -116,6 +104,9 @@ extension Calls {
                 throw .noRoute(url.text)
             }
             if case .redirect = next.decision {} else { next.decision = .pass(RemoteSubject(found)) }
+            if let module = knownModule(of: resolution, destination, in: table) {
+                return try start(module, for: .remoteURL(original.string, next), given, call, thread, record)
+            }
             if !next.isAnnounced {
                 next.isAnnounced = true
                 postHostEvent("host.openURL", ["url": .string(url.text)])
@@ -127,6 +118,18 @@ extension Calls {
             }
             return try reachedCall(destination, resolution, entries, original, given, next, call, thread, record, table)
         }
+    }
+
+    /// Returns the registered module that answers a remote caller, once it has started; `nil` if it is started.
+    private func knownModule(
+        of resolution: URLResolution, _ destination: URLDestination, in table: Table
+    ) -> LoadedModule? {
+        switch destination {
+        case .action(let endpoint), .fallback(.notFound(let endpoint)):
+            guard endpoint.generation.isProgram else { return nil }
+        default: return nil
+        }
+        return table.contents.known.module(answering: resolution.target, resolution.action, isRemote: true)
     }
 
     /// Makes the call of what a URL leads to. Returns `nil` if the table has been replaced.

@@ -20,6 +20,21 @@ extension Table {
         return remoteDestination(address.target, address.action)
     }
 
+    /// Returns what answers a call of an action by a remote caller, or would answer it if its module, which is
+    /// registered, were started.
+    fileprivate func remoteDeclaration(_ target: plugin_string, _ action: plugin_string) -> URLDestination? {
+        if let destination = remoteDestination(target, action) { return destination }
+        guard find(target, action) == nil, let known = contents.known.remoteEndpoint(target, action) else { return nil }
+        return known.isNotFound ? .fallback(.notFound(known.endpoint)) : .action(known.endpoint)
+    }
+
+    /// Returns what answers a remote caller whose URL matches a route, or would answer it.
+    fileprivate func remoteDeclaration(of route: RouteEntry) -> URLDestination? {
+        if route.closure != nil { return remoteDestination(of: route) }
+        let address = route.destination.address
+        return remoteDeclaration(address.target, address.action)
+    }
+
     /// Returns why a URL leads to nothing for a remote caller, for the host's log.
     ///
     /// - Parameter passedOver: The first route that matches, but leads to nothing remote.
@@ -59,22 +74,22 @@ extension Calls {
         var steps = 0
         var (passedOver, named): (RouteEntry?, RouteEntry?)
         let match = table.routes.table.match(url, counting: &steps) { route in
-            if table.remoteDestination(of: route) != nil { return true }
+            if table.remoteDeclaration(of: route) != nil { return true }
             if passedOver == nil { passedOver = route }
             if named == nil, route.closure == nil { named = route }
             return false
         }
-        if let match, let destination = table.remoteDestination(of: match.entry.takeUnretainedValue()) {
+        if let match, let destination = table.remoteDeclaration(of: match.entry.takeUnretainedValue()) {
             return .found(URLResolution(url, match), destination)
         }
         let handler = core.missingTargetHandler.withLock { $0 }
         let namedMatch = handler == nil ? nil : named?.match(url, counting: &steps)
         let address = url.targetAndAction(settings.schemes)
-        if let (target, action) = address, let destination = table.remoteDestination(target, action) {
+        if let (target, action) = address, let destination = table.remoteDeclaration(target, action) {
             return .found(URLResolution(url, target: target, action: action), destination)
         }
         let fallback = table.routes.table.fallback(url)
-        if let fallback, let destination = table.remoteDestination(of: fallback.entry.takeUnretainedValue()) {
+        if let fallback, let destination = table.remoteDeclaration(of: fallback.entry.takeUnretainedValue()) {
             return .found(URLResolution(url, fallback), destination)
         }
         guard let handler else { return .nothing(passedOver) }

@@ -19,7 +19,7 @@ extension Calls {
         }
         let start = try begin(module, parent: call.parent, call.caller)
         // It may have been started on this thread.
-        if start.isOver { return try check(start, of: module) }
+        if start.isOver { return try check(start, of: module, for: call) }
         return try keep(.start(start, module), address(), entries, call, thread, record)
     }
 
@@ -34,14 +34,15 @@ extension Calls {
         _ module: LoadedModule, within timeout: Duration? = nil, parent: plugin_token? = nil,
         _ caller: Unmanaged<Generation>? = nil
     ) throws(PluginError) {
-        let start = try begin(module, parent: parent ?? ThreadContext.current?.currentCall ?? 0, caller)
+        let parent = parent ?? ThreadContext.current?.currentCall ?? 0
+        let start = try begin(module, parent: parent, caller)
         let timeout = timeout ?? settings.startTimeout
         guard start.wait(within: timeout) else {
             throw PluginError(
                 .deadlineExceeded,
                 "\(module.name) did not start within \(timeout). It continues to start; the call was not made.")
         }
-        _ = try check(start, of: module)
+        try check(start, of: module, parent: parent, caller)
     }
 
     /// Starts a module without blocking the thread.
@@ -50,16 +51,15 @@ extension Calls {
     func startInTask(_ module: LoadedModule, parent: plugin_token) async throws(PluginError) {
         let start = try begin(module, parent: parent)
         await withCheckedContinuation { continuation in start.whenOver { continuation.resume() } }
-        _ = try check(start, of: module)
+        try check(start, of: module, parent: parent)
     }
 
     private func begin(
         _ module: LoadedModule, parent: plugin_token, _ caller: Unmanaged<Generation>? = nil
     ) throws(PluginError) -> StartRequest {
-        let start = core.starter.start(module.name)
-        let callers = CallChain(from: parent).compactMap(\.endpoint?.generation)
-        let own = caller.map { [$0.takeUnretainedValue()] } ?? []
-        if let starting = (callers + own).first(where: start.includes) {
+        let callers = Self.generations(callingFrom: parent, caller)
+        let start = core.starter.start(module.name, for: callers)
+        if let starting = callers.first(where: start.includes) {
             throw PluginError(
                 .circularWait,
                 "\(module.name) is starting, and waits for the start of \(starting.name), which made this "
@@ -68,9 +68,27 @@ extension Calls {
         return start
     }
 
+    /// Returns the modules that run a call or wait for it, and the one that makes a call for it.
+    static func generations(
+        callingFrom token: plugin_token, _ caller: Unmanaged<Generation>? = nil
+    ) -> [Generation] {
+        CallChain(from: token).compactMap(\.endpoint?.generation) + (caller.map { [$0.takeUnretainedValue()] } ?? [])
+    }
+
     /// - Throws: The reason why the module does not serve, if the table still has it as one to be started.
-    func check(_ start: StartRequest, of module: LoadedModule) throws(PluginError) -> plugin_token? {
-        guard registry.table.contents.known.modules.contains(where: { $0 === module }) else { return nil }
+    /// - Returns: `nil`: the caller must look again.
+    func check(_ start: StartRequest, of module: LoadedModule, for call: Call) throws(PluginError) -> plugin_token? {
+        try check(start, of: module, parent: call.parent, call.caller)
+        return nil
+    }
+
+    /// - Throws: As ``check(_:of:for:)``.
+    private func check(
+        _ start: StartRequest, of module: LoadedModule, parent: plugin_token, _ caller: Unmanaged<Generation>? = nil
+    ) throws(PluginError) {
+        guard registry.table.contents.known.modules.contains(where: { $0 === module }),
+            start.refuses(Self.generations(callingFrom: parent, caller))
+        else { return }
         throw start.error
             ?? PluginError(.moduleUnavailable, "\(module.name) was started, but is not available to this caller yet.")
     }

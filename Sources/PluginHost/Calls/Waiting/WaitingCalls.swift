@@ -150,7 +150,7 @@ extension Calls {
             }
             guard let thread = ThreadContext.current, let record = thread.next else { return end(.recursionLimit) }
             if case .start(let start, let module) = awaited {
-                do throws(PluginError) { _ = try calls.check(start, of: module) } catch { return end(error) }
+                do throws(PluginError) { _ = try calls.check(start, of: module, for: call) } catch { return end(error) }
             }
             let receiver = Receiver(Self.forward, Unmanaged.passRetained(self).toOpaque())
             let next = Call(

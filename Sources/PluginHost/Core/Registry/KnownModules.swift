@@ -91,6 +91,17 @@ final class KnownModules: Sendable {
         return module(answering: target.text, action.text, isRemote: isRemote)
     }
 
+    /// Returns what stands for the action that would answer a remote call; `nil` if none would.
+    func remoteEndpoint(_ target: plugin_string, _ action: plugin_string) -> (endpoint: Endpoint, isNotFound: Bool)? {
+        guard !isEmpty, let found = self.target(target.text) else { return nil }
+        for (name, isNotFound) in [(action.text, false), ("notFound", true)] {
+            guard let declared = found.action(name), declared.isRemote else { continue }
+            let endpoint = found.module.declaredEndpoint("\(found.declaration.name)/\(name)", declared)
+            return endpoint.map { ($0, isNotFound) }
+        }
+        return nil
+    }
+
     func module(answering target: String, _ action: String, isRemote: Bool = false) -> LoadedModule? {
         guard let found = self.target(target), found.answers(action, isRemote: isRemote) else { return nil }
         return found.module

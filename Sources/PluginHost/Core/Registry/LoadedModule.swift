@@ -1,5 +1,6 @@
 import PluginABI
 import PluginFile
+import Synchronization
 
 /// A module whose code is in the process and whose description was checked: what a generation is created from. Or, while
 /// it is only known, what is known about it without opening its file.
@@ -26,6 +27,10 @@ final class LoadedModule: @unchecked Sendable {
     private(set) var registration = Registration()
     /// The text of the manifest of a module that is only known.
     private let knownText: @Sendable () -> String
+    /// The program of the host in which the module is known, which owns ``declared``.
+    private let program: Generation?
+    /// The endpoints that stand for its actions while it is only known, by name.
+    private let declared = Mutex<[String: Endpoint]>([:])
     /// Whether a generation was created from it. Its globals are then no longer in their initial state, so the file is
     /// loaded again before the module serves again.
     private(set) var isSpent = false
@@ -40,6 +45,7 @@ final class LoadedModule: @unchecked Sendable {
         self.process = process
         isOpen = true
         knownText = { "" }
+        program = nil
     }
 
     /// Creates a module that is only known.
@@ -47,11 +53,12 @@ final class LoadedModule: @unchecked Sendable {
     /// - Parameters:
     ///   - staged: What stands for the copy of its file, which does not exist.
     ///   - text: Returns the text of the manifest.
+    ///   - program: The program of the host.
     init(
         known staged: StagedFile, toolchain: String, abiMinor: UInt16, manifest: ModuleManifest,
-        text: @escaping @Sendable () -> String,
-        routes: [RouteEntry]
+        text: @escaping @Sendable () -> String, routes: [RouteEntry], program: Generation
     ) {
+        self.program = program
         (self.staged, self.toolchain, self.abiMinor, self.manifest) = (staged, toolchain, abiMinor, manifest)
         (self.routes, description, functions, factories, process) = (routes, Self.noDescription, [:], [:], nil)
         isOpen = false
@@ -62,6 +69,22 @@ final class LoadedModule: @unchecked Sendable {
     final class Registration: Sendable {}
 
     private nonisolated(unsafe) static let noDescription = UnsafePointer.immortal(plugin_module())
+
+    /// Returns what stands for an action while the module is only known: an endpoint that declares the same, and that is
+    /// not called. `nil` if the module is opened. May be called from any thread.
+    func declaredEndpoint(_ name: String, _ action: ModuleManifest.Action) -> Endpoint? {
+        guard let program else { return nil }
+        return declared.withLock { declared in
+            if let present = declared[name] { return present }
+            let endpoint = Endpoint(
+                name: .immortal(name), parameters: action.parameters.map(Endpoint.Parameter.init),
+                isAsync: action.isAsync, isRemote: true, demands: action.demands, hasRest: action.hasRest,
+                generation: program
+            ) { _, _, _, _ in }
+            declared[name] = endpoint
+            return endpoint
+        }
+    }
 
     /// Takes over the names of the module that was known of the same file, so that changes of its routes at run time
     /// stay in effect.

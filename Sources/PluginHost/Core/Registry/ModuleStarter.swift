@@ -6,33 +6,39 @@ import Synchronization
 final class ModuleStarter: Sendable {
     private struct State {
         var starts: [String: StartRequest] = [:]
-        var begin: (@Sendable (StartRequest) -> Void)?
+        var begin: (@Sendable (StartRequest, _ isNew: Bool) -> Void)?
     }
 
     private let state = Mutex(State())
 
-    /// - Parameter begin: Called with each start, on the thread that asks for it. Returns at once, or, on the thread
-    ///   that changes modules, when the start has ended.
-    func set(_ begin: @escaping @Sendable (StartRequest) -> Void) { state.withLock { $0.begin = begin } }
+    /// - Parameter begin: Called each time that a start is asked for, on the thread that asks for it, with whether it is
+    ///   the first time. Returns at once, or, on the thread that changes modules, when the start has ended.
+    func set(_ begin: @escaping @Sendable (StartRequest, _ isNew: Bool) -> Void) {
+        state.withLock { $0.begin = begin }
+    }
 
     /// Returns the start of a module. It is begun if it is not going on.
-    func start(_ name: String) -> StartRequest {
-        let (start, begin) = state.withLock { state -> (StartRequest, (@Sendable (StartRequest) -> Void)?) in
-            if let present = state.starts[name] { return (present, nil) }
-            let start = StartRequest(name)
+    ///
+    /// - Parameter callers: The modules whose calls wait for it.
+    func start(_ name: String, for callers: [Generation] = []) -> StartRequest {
+        let (start, isNew, begin) = state.withLock { state in
+            let (start, isNew) = state.starts[name].map { ($0, false) } ?? (StartRequest(name), true)
             state.starts[name] = start
-            return (start, state.begin)
+            return (start, isNew, state.begin)
         }
-        start.begin(begin)
+        start.add(callers)
+        begin?(start, isNew)
         return start
     }
 
     /// Ends a start: the calls that wait for it look for the module again.
     ///
-    /// - Parameter error: The reason why the module does not serve; `nil` if it does, or the table says why not.
-    func end(_ start: StartRequest, _ error: PluginError?) {
+    /// - Parameters:
+    ///   - error: The reason why the module does not serve; `nil` if it does, or the table says why not.
+    ///   - refused: The callers whom the error concerns, if it does not concern all: the others look again.
+    func end(_ start: StartRequest, _ error: PluginError?, refusing refused: [Generation]? = nil) {
         state.withLock { state in if state.starts[start.name] === start { state.starts[start.name] = nil } }
-        start.end(error)
+        start.end(error, refusing: refused)
     }
 }
 
@@ -43,6 +49,10 @@ final class StartRequest: Sendable {
         /// The number of the last generation that was created before the module was being started.
         var lastNumber: Int?
         var waiting: [@Sendable () -> Void] = []
+        /// The modules whose calls wait for it.
+        var callers: [Generation] = []
+        /// The callers whom the error concerns; `nil` if it concerns all.
+        var refused: [Generation]?
     }
 
     let name: String
@@ -50,7 +60,17 @@ final class StartRequest: Sendable {
 
     fileprivate init(_ name: String) { self.name = name }
 
-    fileprivate func begin(_ begin: (@Sendable (StartRequest) -> Void)?) { begin?(self) }
+    fileprivate func add(_ callers: [Generation]) {
+        state.withLock { state in
+            guard state.outcome == nil else { return }
+            for caller in callers where !state.callers.contains(where: { $0 === caller }) {
+                state.callers.append(caller)
+            }
+        }
+    }
+
+    /// The modules whose calls wait for it. Empty once it has ended.
+    var callers: [Generation] { state.withLock(\.callers) }
 
     /// Whether the start of a generation is part of this one, so that its code cannot wait for it.
     func includes(_ generation: Generation) -> Bool {
@@ -64,10 +84,10 @@ final class StartRequest: Sendable {
     /// Records that the module is being started now.
     func setRunning() { state.withLock { $0.lastNumber = Generation.lastNumber } }
 
-    fileprivate func end(_ error: PluginError?) {
+    fileprivate func end(_ error: PluginError?, refusing refused: [Generation]?) {
         let waiting = state.withLock { state in
-            defer { state.waiting = [] }
-            state.outcome = .some(error)
+            defer { (state.waiting, state.callers) = ([], []) }
+            (state.outcome, state.refused) = (.some(error), refused)
             return state.waiting
         }
         for proceed in waiting { proceed() }
@@ -84,6 +104,12 @@ final class StartRequest: Sendable {
 
     /// The reason why the module does not serve, once the start has ended.
     var error: PluginError? { state.withLock { $0.outcome ?? nil } }
+
+    /// Whether the error of the start concerns a call that these modules run or wait for.
+    func refuses(_ callers: [Generation]) -> Bool {
+        guard let refused = state.withLock(\.refused) else { return true }
+        return callers.contains { caller in refused.contains { $0 === caller } }
+    }
 
     /// Blocks this thread until the start has ended. Returns false if it has not ended in time.
     func wait(within time: Duration) -> Bool {

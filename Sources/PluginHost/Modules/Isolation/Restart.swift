@@ -143,7 +143,11 @@ extension ChangeContext {
             guard let record = folders.records.values.first(where: { $0.claimedModule?.manifest.name == name }),
                 record.claimedModule?.process != nil
             else {
-                throw PluginError(.unknownModule, "There is no module “\(name.shortened)” that could be restarted.")
+                throw PluginError(
+                    .unknownModule,
+                    registry.table.contents.known.modules.contains { $0.name == name }
+                        ? "\(name) is registered and has not started. The first call starts it."
+                        : "There is no module “\(name.shortened)” that could be restarted.")
             }
             return try start(record)
         }

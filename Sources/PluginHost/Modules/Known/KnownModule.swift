@@ -23,7 +23,7 @@ extension ChangeContext {
         else { return nil }
         return LoadedModule(
             known: file, toolchain: toolchain, abiMinor: abiMinor, manifest: manifest, text: { text.string },
-            routes: routes)
+            routes: routes, program: calls.program)
     }
 
     /// Whether a module need not start before it is needed.
@@ -109,12 +109,11 @@ extension FileRecord {
     fileprivate func known(withCulprits: Bool) -> KnownFile? {
         guard let identity else { return nil }
         switch content {
-        case .beingWritten, .quarantined: return nil
+        // A library is a module's only as long as that module is there.
+        case .beingWritten, .quarantined, .library: return nil
         case .failed(let error, let module):
-            guard module?.isOpen != true, error.isOfContent(withCulprits: withCulprits) else { return nil }
-            return KnownFile(path: path, identity: identity, digest: 0, outcome: .failure(error))
-        case .library(let owner):
-            let error = PluginError(.invalidFile, "\(path) is not a module, but a library of \(owner).")
+            guard module?.isOpen != true, error.isOfContent(of: path, withCulprits: withCulprits), !bringsLibraries
+            else { return nil }
             return KnownFile(path: path, identity: identity, digest: 0, outcome: .failure(error))
         case .module(let loaded):
             let module = loaded.module
@@ -133,11 +132,21 @@ extension FileRecord {
     }
 }
 
+extension FileRecord {
+    /// Whether the file finds libraries through `$ORIGIN`, any of which may be the reason why it fails.
+    private var bringsLibraries: Bool {
+        guard let bytes = try? SourceFile(opening: path).contents(limit: 1 << 26) else { return true }
+        let image = bytes.withUnsafeBytes { try? ELFImage(reading: $0, path: path) }
+        guard let image else { return false }
+        return image.runpath.contains { $0.contains("ORIGIN") }
+    }
+}
+
 extension PluginError {
     /// Whether the error follows from the content of a file alone, so that it lasts until the file changes.
-    fileprivate func isOfContent(withCulprits: Bool) -> Bool {
+    fileprivate func isOfContent(of path: String, withCulprits: Bool) -> Bool {
         switch code {
-        case .invalidFile, .invalidDescription, .invalidManifest, .incompatible, .sealMismatch: true
+        case .invalidFile, .invalidDescription, .invalidManifest, .incompatible, .sealMismatch: message.contains(path)
         case .moduleCrashed, .deadlineExceeded: withCulprits
         default: false
         }

@@ -7,30 +7,66 @@ import Synchronization
 extension ChangeContext {
     /// Accepts requests for starts.
     func acceptStarts() {
-        waits.set { [weak self] in
-            self?.starts.opened == nil
-        } _: { [weak self] start in
-            self?.serve(start, isNested: true)
+        waits.set { [weak self] start in
+            self?.isNeededNow(start) == true
+        } _: { [weak self] start, isTooDeep in
+            self?.serve(start, isNested: true, isTooDeep: isTooDeep)
         }
-        core.starter.set { [weak self] start in self?.begin(start) }
+        core.starter.set { [weak self] start, isNew in self?.begin(start, isNew: isNew) }
     }
 
     /// Begins a start on the thread that asks for it. Code that runs on the thread that changes modules cannot wait, so
     /// for it the module is started at once.
-    private func begin(_ start: StartRequest) {
-        guard !queue.isCurrent else { return serve(start, isNested: true, isInline: true) }
+    private func begin(_ start: StartRequest, isNew: Bool) {
+        guard !queue.isCurrent else {
+            if isNew || waits.take(start) { serve(start, isNested: true, isInline: true) }
+            return
+        }
+        guard isNew else { return waits.wake() }
         waits.add(start)
         queue.async { [weak self] in self?.serveRequests() }
         if isEnding.load(ordering: .sequentiallyConsistent) { serveRequests() }
     }
 
+    /// Whether a module is started while the thread that changes modules waits: the code that it waits for may wait for
+    /// this start. All others are started after the change.
+    private func isNeededNow(_ start: StartRequest) -> Bool {
+        guard starts.opened == nil else { return false }
+        if unpublished == 0 || announcements.isWaiting { return true }
+        return start.callers.contains(where: isWaitedFor)
+    }
+
+    /// Whether the thread that changes modules may wait for code of a module.
+    private func isWaitedFor(_ generation: Generation) -> Bool {
+        generation.isStarting.load(ordering: .relaxed) || waits.runsHook(generation)
+    }
+
     /// Starts all modules that are asked for. If the host ends, they are refused.
-    func serveRequests() { while let start = waits.next() { serve(start, isNested: false) } }
+    func serveRequests() {
+        if isEnding.load(ordering: .sequentiallyConsistent), queue.isCurrent { resumeStarts() }
+        while let start = waits.next() { serve(start, isNested: false) }
+    }
+
+    /// Goes on with the starts that wait for hooks, after the current change.
+    func resumeStartsLater() {
+        guard !starts.delayed.isEmpty else { return }
+        queue.async { [weak self] in
+            self?.resumeStarts()
+            self?.serveRequests()
+        }
+    }
+
+    private func resumeStarts() {
+        let delayed = starts.delayed
+        starts.delayed = []
+        for start in delayed { waits.add(start) }
+    }
 
     /// - Parameters:
     ///   - isNested: Whether another change waits for the end of the start.
     ///   - isInline: Whether the call is made on the thread that changes modules.
-    private func serve(_ start: StartRequest, isNested: Bool, isInline: Bool = false) {
+    ///   - isTooDeep: Whether too many starts wait for each other.
+    private func serve(_ start: StartRequest, isNested: Bool, isInline: Bool = false, isTooDeep: Bool = false) {
         guard !isEnding.load(ordering: .sequentiallyConsistent) else {
             return core.starter.end(
                 start,
@@ -44,26 +80,65 @@ extension ChangeContext {
                     "\(start.name) cannot be started by a call from the thread that changes modules, for instance in a log "
                         + "closure. Make the call on another thread."))
         }
+        guard !isTooDeep else {
+            return core.starter.end(
+                start,
+                PluginError(
+                    .recursionLimit,
+                    "\(start.name) is not started: \(ChangeWaits.depthMax) modules are starting, each of which waits for "
+                        + "a call to the next one."))
+        }
         start.setRunning()
+        var failure: PluginError?
         if isNested {
-            Reconciler.startNested(start.name, self)
+            do throws(PluginError) { try Reconciler.startNested(start.name, self) } catch { failure = error }
         } else {
             var reconciler = Reconciler(self, starting: start.name)
             reconciler.reconcile()
             FolderUpdate(self).tellFailures()
+            FolderUpdate(self).retryLater()
         }
-        core.starter.end(start, reasonForAbsence(of: start.name))
+        if failure == nil, serving.modules[start.name] == nil, let awaited = moduleAwaited(byStartOf: start.name) {
+            guard let caller = start.callers.first(where: { $0.name == awaited.generation.name }) else {
+                starts.delayed.append(start)
+                return
+            }
+            failure = .circularStart(start.name, requiring: caller.name)
+        }
+        let refused = failure == nil ? nil : start.callers.filter(isWaitedFor)
+        core.starter.end(start, failure ?? reasonForAbsence(of: start.name), refusing: refused)
+    }
+
+    /// Returns the module whose hook has not returned and for which the start of a module waits, directly or not: the
+    /// module itself, or one that it requires. `nil` if there is none.
+    private func moduleAwaited(byStartOf name: String) -> Reconciler.Newcomer? {
+        guard !starts.slow.isEmpty else { return nil }
+        let plan = plan(starting: name)
+        let records = folders.records.values.filter { $0.module?.name == name }
+        let isStarting = records.contains { record in
+            plan.isStarting(record.path) || record.module.map { starts.slow[ObjectIdentifier($0)] != nil } == true
+        }
+        guard isStarting else { return nil }
+        var (open, seen): ([String], Set<String>) = ([name], [name])
+        while let next = open.popLast() {
+            if let slow = starts.slow.values.first(where: { $0.newcomer.generation.name == next }) {
+                return slow.newcomer
+            }
+            let modules = folders.records.values.compactMap(\.module)
+            for requirement in modules.filter({ $0.name == next }).flatMap(\.manifest.requirements) {
+                for module in modules where module.manifest.provides(requirement) && seen.insert(module.name).inserted {
+                    open.append(module.name)
+                }
+            }
+        }
+        return starts.slow.values.first?.newcomer
     }
 
     /// Returns why a module does not serve, if the table does not say it.
     private func reasonForAbsence(of name: String) -> PluginError? {
         guard serving.modules[name] == nil else { return nil }
         let record = folders.records.values.first { $0.claimedModule?.name == name && $0.error != nil }
-        let reason =
-            record?.error?.message
-            ?? starts.slow.values.first { $0.newcomer.generation.name == name }?.reason.message
-        return PluginError(
-            .moduleUnavailable,
-            "\(name) could not be started: \(reason ?? "it needs a module that is itself starting.")")
+        let reason = record?.error?.message ?? "another start, which waits for this one, has to end first."
+        return PluginError(.moduleUnavailable, "\(name) could not be started: \(reason)")
     }
 }

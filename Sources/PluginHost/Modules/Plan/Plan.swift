@@ -31,6 +31,8 @@ struct Plan {
     private(set) var verdicts: [PathKey: FileRecord.Verdict] = [:]
     /// The modules that serve now and should no longer serve, in the order of their start.
     private(set) var leaving: [Served] = []
+    /// Whether the plan is a part: what is registered and does not start stays registered.
+    private var isPart = false
 
     /// The reason why the module that the program registers should not serve.
     private(set) var refusal: PluginError?
@@ -113,24 +115,50 @@ struct Plan {
     /// `nil` if that is not possible.
     ///
     /// - Parameters:
-    ///   - busy: The modules that are being started already.
-    func starting(_ name: String, besides context: ChangeContext, busy: Set<ObjectIdentifier>) -> Plan? {
+    ///   - busy: The modules that are being started already by other changes.
+    /// - Throws: `circularWait` if it requires one of them.
+    func starting(
+        _ name: String, besides context: ChangeContext, busy: Set<ObjectIdentifier>
+    ) throws(PluginError) -> Plan? {
         var part = self
         part.serving = serving + resting
         part.rest { $0.manifest.name == name }
-        let fresh = part.serving.filter { $0.served == nil && !$0.module.isSpent }
-        guard fresh.contains(where: { $0.manifest.name == name }),
-            !fresh.contains(where: { busy.contains(ObjectIdentifier($0.module)) })
-        else { return nil }
+        let fresh = part.serving.filter { $0.served == nil && context.serving.modules[$0.manifest.name] == nil }
+        guard fresh.contains(where: { $0.manifest.name == name }) else { return nil }
+        if let other = fresh.first(where: { busy.contains(ObjectIdentifier($0.module)) }) {
+            throw .circularStart(name, requiring: other.manifest.name)
+        }
+        part.isPart = true
         let paths = Set(paths: fresh.map(\.path))
         part.verdicts = verdicts.filter { paths.contains($0.key) }
         part.serving =
             context.serving.all.map { Candidate(module: $0.module, path: $0.path, served: $0, isInFolder: false) }
             + fresh
         part.leaving = []
-        let registered = Set(context.registry.table.contents.known.modules.map { ObjectIdentifier($0.registration) })
-        part.resting.removeAll { !registered.contains(ObjectIdentifier($0.module.registration)) }
+        part.resting = []
         return part
+    }
+
+    /// Returns the modules that are registered when the plan has been carried out: those that rest, and those that were
+    /// registered and whose starts go on.
+    ///
+    /// - Parameter present: The modules that are registered now.
+    func registered(after present: KnownModules, in context: ChangeContext) -> [LoadedModule] {
+        let going: [LoadedModule]
+        if isPart {
+            let names = Set(serving.map(\.manifest.name))
+            going = present.modules.filter { !names.contains($0.name) }
+        } else {
+            var starting: Set<ObjectIdentifier> = []
+            if !present.isEmpty, !context.starts.slow.isEmpty {
+                for case (let path, .starts) in verdicts {
+                    guard let module = context.folders.records[path]?.module else { continue }
+                    starting.insert(ObjectIdentifier(module.registration))
+                }
+            }
+            going = present.modules.filter { starting.contains(ObjectIdentifier($0.registration)) }
+        }
+        return going + resting.map(\.module)
     }
 
     /// Returns the modules that the program has registered after a change.
@@ -237,5 +265,17 @@ struct Plan {
                 "\(candidate.path) and \(chosen.path) are both \(chosen.manifest.name) \(chosen.manifest.version), "
                     + "with different content. \(chosen.fileName) serves, because its name sorts first; give one of "
                     + "them another version, or delete it."))
+    }
+}
+
+extension PluginError {
+    /// The error of a start that would have to wait for another one, which waits for it.
+    static func circularStart(_ name: String, requiring other: String) -> PluginError {
+        PluginError(
+            .circularWait,
+            other.hasBytes(of: name)
+                ? "\(name) is starting already, and the start waits for this call."
+                : "\(name) requires \(other), which is starting and waits for this call. Make the call when \(other) has "
+                    + "started.")
     }
 }

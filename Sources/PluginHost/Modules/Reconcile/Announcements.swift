@@ -58,6 +58,8 @@ final class Announcements: Sendable {
     private let overdueEvents = Atomic(0)
     /// Whether handlers of the program run on the thread that changes modules.
     private let isPosting = Atomic(false)
+    /// How many events the thread that changes modules waits for.
+    private let awaitedEvents = Atomic(0)
     private let observers = Mutex(Observers.listening([:]))
 
     init(_ calls: Calls, _ runner: HookRunner, hookTimeout: Duration) {
@@ -116,6 +118,9 @@ final class Announcements: Sendable {
     /// Whether handlers of the program, which may need other modules, run on the thread that changes modules.
     var runsHandlers: Bool { isPosting.load(ordering: .relaxed) }
 
+    /// Whether the thread that changes modules waits for subscribers in modules, which may need other modules.
+    var isWaiting: Bool { awaitedEvents.load(ordering: .relaxed) > 0 }
+
     private func postHere(_ post: () -> Void) {
         let wasPosting = isPosting.exchange(true, ordering: .relaxed)
         post()
@@ -137,6 +142,8 @@ final class Announcements: Sendable {
         let patience = Patience(
             subject: "The event “\(event)”", module: nil, timeout: timeout, log: calls.settings.log)
         let delivery = Delivery()
+        awaitedEvents.add(1, ordering: .relaxed)
+        defer { awaitedEvents.subtract(1, ordering: .relaxed) }
         do throws(PluginError) {
             let end: Void? = try runner.run(for: ObjectIdentifier(calls.core), patience) {
                 post()

@@ -11,9 +11,15 @@ final class AwaitedOutcome: Sendable {
     /// The holder of objects in the result.
     private let holder: Generation
     private let waits: ChangeWaits
+    private let called: Generation
 
-    /// - Parameter waits: The waits of the thread that changes modules, which may be the one that waits for the outcome.
-    init(for holder: Generation, _ waits: ChangeWaits) { (self.holder, self.waits) = (holder, waits) }
+    /// - Parameters:
+    ///   - waits: The waits of the thread that changes modules, which may be the one that waits for the outcome.
+    ///   - called: The module whose hook is called.
+    init(for holder: Generation, _ waits: ChangeWaits, calling called: Generation) {
+        (self.holder, self.waits, self.called) = (holder, waits, called)
+        waits.begin(called)
+    }
 
     /// Returns a receiver, which must receive exactly one outcome.
     func receiver() -> Calls.Receiver {
@@ -24,6 +30,7 @@ final class AwaitedOutcome: Sendable {
         let outcome = Unmanaged<AwaitedOutcome>.fromOpaque(data!).takeRetainedValue()
         let result = Result(value, error, host: outcome.holder.hostTable)
         outcome.result.withLock { $0 = result }
+        outcome.waits.end(outcome.called)
         outcome.end.store(monotonicNow(), ordering: .releasing)
         outcome.arrived.signal()
     }

@@ -39,6 +39,8 @@ final class ChangeContext: @unchecked Sendable {
     var isRecordScheduled = false
     /// How many modules were started while a change waited for code of a module.
     var nestedStarts = 0
+    /// How many changes, each within the previous one, have not published what they start.
+    var unpublished = 0
     /// Whether a change waits for hooks until they have returned or have exceeded their timeout.
     private(set) var isPatient = false
     /// How long the current change still waits for hooks.

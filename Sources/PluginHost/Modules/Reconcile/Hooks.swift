@@ -79,7 +79,7 @@ struct Hooks: Sendable {
         _ hook: ModuleManifest.Hook, of generation: Generation, _ arguments: Parameters = [:], timeout: Duration
     ) throws(PluginError) -> StartedHook? {
         guard let endpoint = generation.hooks[hook.rawValue], !generation.hasCrashed else { return nil }
-        let outcome = AwaitedOutcome(for: calls.program, waits)
+        let outcome = AwaitedOutcome(for: calls.program, waits, calling: generation)
         let start = monotonicNow()
         let step = step(of: hook, generation)
         let callTimeout = limit(of: step, generation, timeout)?.nanoseconds ?? 0
@@ -105,6 +105,7 @@ struct Hooks: Sendable {
         do throws(PluginError) {
             if try runGuarded(hook.rawValue, of: generation, step, within: timeout, run) == nil { overdue = timeout }
         } catch {
+            waits.end(generation)
             if endpoint.isAsync { blame?.end(step) }
             throw error
         }

@@ -15,6 +15,8 @@ struct ModuleStarts: Sendable {
     var parked: [ObjectIdentifier: Reconciler.Newcomer] = [:]
     /// The modules with which the current change goes on, and that were in ``slow`` or ``parked`` before.
     var resumed: [Generation] = []
+    /// The starts that wait for a hook which has not returned in time.
+    var delayed: [StartRequest] = []
 
     struct OpenedFile: Sendable {
         let path: String

@@ -12,7 +12,8 @@ struct Proposed {
         _ plan: Plan, _ newcomers: [ObjectIdentifier: Reconciler.Newcomer], besides context: ChangeContext
     ) {
         generations = plan.generations(with: newcomers)
-        known = context.registry.table.contents.known.changed(to: plan.resting.map(\.module))
+        let present = context.registry.table.contents.known
+        known = present.changed(to: plan.registered(after: present, in: context))
         guard let outer = context.proposed else { return }
         let numbers = Set(generations.map(\.number))
         generations = (outer.generations.filter { !numbers.contains($0.number) } + generations).inOrder

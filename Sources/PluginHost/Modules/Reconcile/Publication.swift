@@ -47,8 +47,7 @@ struct Publication {
         let records = context.folders.records.merging(judged.map { (PathKey($0.path), $0) }) { $1 }
         self.records = records
         let present = context.registry.table.contents.known
-        let resting = plan.resting.map(\.module)
-        let next = present.changed(to: resting)
+        let next = present.changed(to: plan.registered(after: present, in: context))
         known = next === present ? nil : next
         wasRegistered = Set(present.modules.map { ObjectIdentifier($0.registration) })
         registered =

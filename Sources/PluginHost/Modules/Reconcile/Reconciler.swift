@@ -47,19 +47,32 @@ struct Reconciler {
 
     /// Starts a registered module, and those that it requires, while another change waits for code of a module. Nothing
     /// else changes.
-    static func startNested(_ name: String, _ context: ChangeContext) {
+    ///
+    /// - Throws: `circularWait` if the module requires one that another change is starting.
+    static func startNested(_ name: String, _ context: ChangeContext) throws(PluginError) {
         var reconciler = Reconciler(context, starting: name)
-        reconciler.startNested(name)
+        var failure: PluginError?
+        reconciler.startNested(name, &failure)
+        if let failure { throw failure }
     }
 
-    private mutating func startNested(_ name: String) {
+    private mutating func startNested(_ name: String, _ failure: inout PluginError?) {
         let (batch, before) = (context.starts.batch, context.proposed)
         var isPublished = false
-        while let plan = context.plan().starting(name, besides: context, busy: batch) {
+        context.unpublished += 1
+        while true {
+            var next: Plan?
+            do throws(PluginError) {
+                next = try context.plan().starting(name, besides: context, busy: batch)
+            } catch {
+                failure = error
+            }
+            guard let plan = next else { break }
             abandonFailed(plan)
             context.proposed = before
             context.starts.batch = batch.union(plan.fresh)
             guard start(plan) else { continue }
+            context.unpublished -= 1
             // The modules that the outer change starts see what was started, also by starts within this one.
             let started = context.serving.all.map(\.generation) + newcomers.values.map(\.generation)
             Publication(context, plan, newcomers).make(within: before?.with(started))
@@ -69,6 +82,7 @@ struct Reconciler {
             break
         }
         if !isPublished {
+            context.unpublished -= 1
             context.proposed = before
             context.propose()
         }
@@ -98,6 +112,7 @@ struct Reconciler {
             context.disk?.journal.endStarts()
         }
         context.patience.renew()
+        context.unpublished += 1
         takeReturned()
         while true {
             context.publish()
@@ -110,8 +125,10 @@ struct Reconciler {
             guard start(plan) else { continue }
             tellStop(plan)
             guard context.nestedStarts == nestedStarts else { continue }
+            context.unpublished -= 1
             Publication(context, plan, newcomers).make()
             Drain(context: context).retire(abandoned)
+            if wanted == nil { context.resumeStartsLater() }
             return refusal ?? plan.refusal
         }
     }
@@ -143,6 +160,7 @@ struct Reconciler {
             }
             context.starts.slow[key] = nil
             start.abandon(because: record == nil ? "was removed" : "was replaced")
+            context.resumeStartsLater()
         }
     }
 
