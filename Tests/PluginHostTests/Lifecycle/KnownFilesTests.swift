@@ -69,4 +69,40 @@ import Testing
         try host.start()
         #expect(host.states == ["A.so": "active", "B.so": "active", "C.so": "failed"])
     }
+
+    @Test func `A failure because of another file is not kept, and other settings have their own record`() throws {
+        let plugins = try folder.folder("plugins")
+        let good = try CFixture.build("int helper(void) { return 7; }", ["-Wl,-soname,help.so"])
+        var needing = module("A")
+        needing.code = "extern int helper(void); int use(void) { return helper(); }"
+        try needing.build(into: plugins, as: "A.so", [good, "-Wl,-rpath,$ORIGIN", "-Wl,--no-as-needed"])
+        try "no library".write(toFile: "\(plugins)/help.so", atomically: true, encoding: .utf8)
+        usleep(30_000)  // A file that has just changed is not noted.
+        func run(_ configure: (inout PluginHost.Configuration) -> Void = { _ in }) throws -> String? {
+            let host = try TestHost { configuration, _ in
+                configuration.folders = [plugins]
+                configuration.start = .lazy
+                configuration.watches = false
+                configuration.registryCache = "\(self.folder.path)/cache"
+                configure(&configuration)
+            }
+            try host.start()
+            defer { host.host.shutdown() }
+            return host.states["A.so"]
+        }
+        func records() throws -> Int {
+            try FileManager.default.contentsOfDirectory(atPath: "\(folder.path)/cache").count {
+                $0.hasPrefix("registry-")
+            }
+        }
+        #expect(try run() == "failed")
+        try FileManager.default.removeItem(atPath: "\(plugins)/help.so")
+        try FileManager.default.copyItem(atPath: good, toPath: "\(plugins)/help.so")
+        usleep(30_000)
+        #expect(try run() == "active")
+        #expect(try records() == 1)
+        _ = try run { $0.includesSubfolders = true }
+        _ = try run { $0.scanTimeout = .seconds(100) }
+        #expect(try records() == 3)
+    }
 }
