@@ -139,7 +139,7 @@ import Testing
         }
         try host.host.start()
         #expect(host.answer() == "yes")
-        #expect(host.messages.filter { $0.hasPrefix("No module ") }.count == 1)
+        #expect(host.messages.filter { $0.contains(", which is to run in a process") }.count == 1)
         #expect(host.messages.contains { $0.hasPrefix("The module “Goood”, which is to run") })
     }
 

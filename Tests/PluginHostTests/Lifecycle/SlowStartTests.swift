@@ -114,7 +114,7 @@ import Testing
         try test.start()
         unlink("\(test.plugins)/a.so")
         #expect(eventually { test.status("a.so") == nil })
-        #expect(test.messages.contains { $0.contains("was removed while its init was running") })
+        #expect(eventually { test.messages.contains { $0.contains("was removed while its init was running") } })
         try openGate()
         #expect(eventually { test.notes.contains("tearDown") || modulesAreIsolated })
         #expect(test.answer("Slow") == nil && !test.notes.contains("didStart"))
