@@ -6,6 +6,7 @@ extension HostChange {
     var event: (name: String, data: Value) {
         switch self {
         case .added(let module): ("added", module.event)
+        case .started(let module): ("started", module.event)
         case .replaced(let module, let before):
             ("replaced", module.event.adding("previousVersion", .string(before.version)))
         case .crashed(let generation, _): ("crashed", generation.event)
