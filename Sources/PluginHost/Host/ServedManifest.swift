@@ -1,18 +1,18 @@
 public import PluginABI
 import PluginFile
 
-/// The manifest of a module that serves.
+/// The manifest of a module that serves or is registered.
 public struct ServedManifest: Sendable {
     /// The file that the module was loaded from. It may have changed since.
     public let file: String
-    /// The copy of that file that was opened; `nil` if the module is part of the program.
+    /// The copy of that file that was opened; `nil` if the module is part of the program, or has not started yet.
     public let copy: String?
     /// The JSON, without the types that the module derives from its code.
     public let text: String
 }
 
 extension PluginHost {
-    /// Returns the manifest of the module that serves under a name. Runs no code of the module.
+    /// Returns the manifest of the module that serves, or is registered, under a name. Runs no code of the module.
     ///
     /// - Parameter name: The name of the module, as in ``ModuleStatus/name``.
     /// - Throws: ``/PluginABI/PluginError/Code/unknownModule``.
