@@ -30,14 +30,13 @@ final class Catalog: Sendable {
     /// The declarations at one time.
     struct Contents: Sendable {
         private(set) var modules: [Module] = []
-        private(set) var routes: [RouteStatus] = []
         /// The place of each target in ``modules`` and in the module's targets.
         private var places: [String: (module: Int, target: Int)] = [:]
         /// The schemes of HTTP for which there are routes.
         private(set) var schemes: [String] = []
 
         fileprivate init(_ host: PluginHost) {
-            for status in host.modules where status.state == .active {
+            for status in host.modules where status.state == .active || status.state == .registered {
                 guard let name = status.name, let manifest = try? host.servedManifest(of: name),
                     let value = try? Value(json: manifest.text)
                 else { continue }
@@ -46,7 +45,7 @@ final class Catalog: Sendable {
             for (number, module) in modules.enumerated() {
                 for (place, target) in module.targets.enumerated() { places[target.name] = (number, place) }
             }
-            routes = host.routes.filter { $0.problem == nil && Self.isHTTP($0.pattern) }
+            let routes = host.routes.filter { $0.problem == nil && Self.isHTTP($0.pattern) }
             for scheme in ["https", "http"]
             where routes.contains(where: { $0.pattern.hasPrefix("\(scheme)://") || $0.pattern.hasPrefix("//") }) {
                 schemes.append(scheme)
