@@ -1,4 +1,6 @@
-import Foundation
+import FoundationEssentials
+import Glibc
+import PluginFile
 
 /// The folders of one bench. They are deleted when the object is released.
 final class BenchFolder: Sendable {
@@ -8,7 +10,7 @@ final class BenchFolder: Sendable {
 
     /// - Throws: `stagingFailed`, `unreadable`.
     init() throws(PluginError) {
-        path = try makeTemporaryFolder("\(NSTemporaryDirectory())/plugin-test-XXXXXX")
+        path = try makeTemporaryFolder("\(temporaryFolder)/plugin-test-XXXXXX")
         for folder in [plugins, "\(path)/staging", "\(path)/state"] {
             guard mkdir(folder, 0o700) == 0 else { throw Self.failure(folder, "cannot be made") }
         }
@@ -32,13 +34,13 @@ final class BenchFolder: Sendable {
 
     /// Copies a file or a folder into the folder of the modules, under its own name.
     func put(_ other: String) throws(PluginError) {
-        let name = (other as NSString).lastPathComponent
-        var isFolder: ObjCBool = false
-        if FileManager.default.fileExists(atPath: other, isDirectory: &isFolder), !isFolder.boolValue {
+        let name = other.fileName
+        var isFolder = false
+        if FileManager.default.fileExists(atPath: other, isDirectory: &isFolder), !isFolder {
             return try put(other, as: name, suffix: "")
         }
         do { try FileManager.default.copyItem(atPath: other, toPath: "\(plugins)/\(name)") } catch {
-            throw PluginError(.unreadable, "\(other) cannot be copied: \(error.localizedDescription)")
+            throw PluginError(.unreadable, "\(other) cannot be copied: \(CocoaError.text(error))")
         }
     }
 

@@ -1,4 +1,6 @@
-import Foundation
+import FoundationEssentials
+import Glibc
+import PluginFile
 
 extension TestBench {
     /// Changes a configuration so that modules from files run in processes of their own.
@@ -13,7 +15,7 @@ extension TestBench {
                     + ".file.")
         }
         configuration.isolation.modules = .all
-        let folders = [folderOfTests, (file as NSString).deletingLastPathComponent]
+        let folders = [folderOfTests, file.parentFolder]
         let places = configuration.isolation.workerPath.map { [$0] } ?? folders.map { "\($0)/pluginhost-worker" }
         guard let worker = places.first(where: { access($0, X_OK) == 0 }) else {
             throw PluginError(
@@ -38,6 +40,6 @@ extension TestBench {
     /// The folder of the test program.
     private static var folderOfTests: String {
         let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        return (program as NSString).deletingLastPathComponent
+        return program.parentFolder
     }
 }

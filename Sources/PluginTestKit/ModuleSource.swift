@@ -1,4 +1,5 @@
-import Foundation
+import FoundationEssentials
+import PluginFile
 
 /// The source of a module in a test: a file, a type, or a fake.
 ///
@@ -41,7 +42,7 @@ public struct ModuleSource: Sendable {
     public static func product(_ name: String, beside others: [String] = []) -> Self {
         Self { () throws(PluginError) in
             let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-            let folder = (program as NSString).deletingLastPathComponent
+            let folder = program.parentFolder
             let path = "\(folder)/lib\(name).so"
             guard FileManager.default.isReadableFile(atPath: path) else {
                 throw PluginError(

@@ -1,4 +1,5 @@
-import Foundation
+import FoundationEssentials
+import PluginFile
 import Synchronization
 
 /// A host for one test, with the module under test and the peers that the test adds.
@@ -143,7 +144,7 @@ extension TestBench {
             return build
         }
         let told = changes.count
-        try files.put(original, as: (file as NSString).lastPathComponent, suffix: "\0build \(number)")
+        try files.put(original, as: file.fileName, suffix: "\0build \(number)")
         try await Self.await("\(name) to be replaced") {
             for change in self.changes.dropFirst(told) {
                 switch change {
@@ -169,7 +170,7 @@ extension TestBench {
             try host.register(manifest)
             return (manifest.name, nil, "")
         case .file(let original, let others):
-            let name = (original as NSString).lastPathComponent
+            let name = original.fileName
             let file = "\(files.plugins)/\(name)"
             guard !FileManager.default.fileExists(atPath: file) else {
                 throw PluginError(

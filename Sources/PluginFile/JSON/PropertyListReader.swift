@@ -1,4 +1,3 @@
-import Foundation
 import PluginABI
 
 /// Reads a property list in XML into a value, in one pass and in linear time.
@@ -103,17 +102,17 @@ struct PropertyListReader {
     }
 
     private static func integer(_ text: String) -> Value? {
-        let text = text.trimmingCharacters(in: blanks)
+        let text = text.trimmed
         let isHexadecimal = text.hasPrefix("0x") || text.hasPrefix("0X")
         return (isHexadecimal ? Int(text.dropFirst(2), radix: 16) : Int(text)).map(Value.int)
     }
 
     private static func real(_ text: String) -> Value? {
-        Double(text.trimmingCharacters(in: blanks)).flatMap { $0.isFinite ? .double($0) : nil }
+        Double(text.trimmed).flatMap { $0.isFinite ? .double($0) : nil }
     }
 
     private static func data(_ text: String) -> Value? {
-        Bytes(base64: String(decoding: text.utf8.filter { !isBlank($0) }, as: UTF8.self)).map(Value.bytes)
+        Bytes(base64: String(decoding: text.utf8.filter { !$0.isBlank }, as: UTF8.self)).map(Value.bytes)
     }
 
     // MARK: Text
@@ -202,7 +201,7 @@ struct PropertyListReader {
 
     private mutating func skipMisc() throws(MalformedText) {
         while index < bytes.count {
-            if Self.isBlank(bytes[index]) {
+            if bytes[index].isBlank {
                 index += 1
             } else if take("<!--") {
                 try skip(past: "-->")
@@ -221,12 +220,6 @@ struct PropertyListReader {
     }
 
     // MARK: Bytes
-
-    private static let blanks = CharacterSet(charactersIn: " \n\r\t")
-
-    private static func isBlank(_ byte: UInt8) -> Bool {
-        byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
-    }
 
     private mutating func skip(past end: StaticString) throws(MalformedText) {
         while index < bytes.count {

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 public import PluginABI
 
 /// The settings of a host, given before it starts.

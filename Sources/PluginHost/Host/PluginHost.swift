@@ -1,5 +1,5 @@
 import CPluginHost
-import Foundation
+import FoundationEssentials
 public import PluginABI
 import Synchronization
 

@@ -1,5 +1,6 @@
-import Foundation
+import FoundationEssentials
 import Glibc
+import PluginFile
 
 /// The system's limits for this process and how much of them is used, for errors that name the limit that was reached.
 package enum ProcessLimits {
@@ -55,7 +56,8 @@ package enum ProcessLimits {
     static func explanation(of reason: String) -> String {
         if reason.contains("Too many open files") { return " \(ofDescriptors)" }
         let signs = ["failed to map", "allocate memory", "cannot create", "out of memory", "cannot map"]
-        guard signs.contains(where: reason.localizedCaseInsensitiveContains) else { return "" }
+        let reason = reason.lowercased()
+        guard signs.contains(where: reason.contains) else { return "" }
         return " The process has no memory or no memory maps left. Limits: \(ofMemory). Restart the host, which frees "
             + "the memory of replaced modules, or raise the limit that is reached."
     }
@@ -68,6 +70,6 @@ package enum ProcessLimits {
 
     private static func number(in file: String) -> Int? {
         guard let text = try? String(contentsOfFile: file, encoding: .utf8) else { return nil }
-        return Int(text.trimmingCharacters(in: .whitespacesAndNewlines))
+        return Int(text.trimmed)
     }
 }

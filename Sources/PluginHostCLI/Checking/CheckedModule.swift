@@ -1,6 +1,7 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import Glibc
 internal import PluginABI
+internal import PluginFile
 internal import PluginHost
 internal import Synchronization
 
@@ -57,7 +58,7 @@ struct CheckedModule: Sendable {
     /// - Throws: The reason why the module is not active.
     func start(log: Log, shutdownTimeout: Duration = .milliseconds(200)) throws(PluginError) -> PluginHost {
         var configuration = PluginHost.Configuration(
-            folders: Array(Set(files.map { ($0 as NSString).deletingLastPathComponent })).sorted())
+            folders: Array(Set(files.map { $0.parentFolder })).sorted())
         let paths = Set(files)
         configuration.takesFile = { paths.contains($0) }
         configuration.trustsEveryone = check.trustsEveryone

@@ -1,4 +1,5 @@
-internal import Foundation
+internal import FoundationEssentials
+internal import Glibc
 internal import PluginABI
 internal import PluginFile
 internal import PluginHost
@@ -158,8 +159,8 @@ struct ModuleCheck: Sendable {
     /// Returns a place in the copy of a file that a host has opened as one in the file itself: the copy may be gone.
     /// `nil` if it is in none of the files of this check: the module can report anything.
     private func inOriginal(_ place: CodePlace) -> CodePlace? {
-        let name = (place.file as NSString).lastPathComponent
-        let file = ([path] + others.map(Self.absolute)).first { ($0 as NSString).lastPathComponent == name }
+        let name = place.file.fileName
+        let file = ([path] + others.map(Self.absolute)).first { $0.fileName == name }
         return file.map { CodePlace(file: $0, offset: place.offset) }
     }
 
@@ -172,7 +173,7 @@ struct ModuleCheck: Sendable {
         _ step: CheckStep, manifest: String, isolates: Bool? = nil
     ) throws(PluginError) -> (result: CheckResult, hasStarted: Bool) {
         var result = CheckResult(check: step.rawValue)
-        let folder = try makeTemporaryFolder("\(NSTemporaryDirectory())/pluginhost-check-XXXXXX")
+        let folder = try makeTemporaryFolder("\(temporaryFolder)/pluginhost-check-XXXXXX")
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try CheckChild(
             step: step, seconds: UInt32(max(1, (deadline / .seconds(1)).rounded(.up))), seed: seed,

@@ -1,5 +1,7 @@
-internal import Foundation
+internal import FoundationEssentials
+internal import Glibc
 internal import PluginABI
+internal import PluginFile
 internal import PluginHost
 internal import Synchronization
 
@@ -89,7 +91,7 @@ struct ReplacementCheck: Sendable {
             try bytes.write(to: URL(filePath: file + ".new"))
             rename(file + ".new", file)
         } catch {
-            result.fail("The copy of the module cannot be written: \(error.localizedDescription)")
+            result.fail("The copy of the module cannot be written: \(CocoaError.text(error))")
             return false
         }
         let end = ContinuousClock.now + .seconds(Int(module.check.seconds)) / 4
@@ -165,16 +167,16 @@ extension CheckChild {
         do {
             for (number, file) in files.enumerated() {
                 // Libraries that the module finds beside itself.
-                let home = (file as NSString).deletingLastPathComponent
+                let home = file.parentFolder
                 for name in try FileManager.default.contentsOfDirectory(atPath: home).prefix(10_000)
                 where name.contains(".so") && !files.contains("\(home)/\(name)") {
                     symlink("\(home)/\(name)", "\(place)/\(name)")
                 }
-                copies.append("\(place)/\(number)-\((file as NSString).lastPathComponent)")
+                copies.append("\(place)/\(number)-\(file.fileName)")
                 try FileManager.default.copyItem(atPath: file, toPath: copies[number])
             }
         } catch {
-            throw PluginError(.checkFailed, "The module cannot be copied: \(error.localizedDescription)")
+            throw PluginError(.checkFailed, "The module cannot be copied: \(CocoaError.text(error))")
         }
         return CheckChild(
             step: step, seconds: seconds, seed: seed, trustsEveryone: trustsEveryone, isolates: isolates,

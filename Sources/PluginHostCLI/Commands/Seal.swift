@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import Glibc
 internal import PluginABI
 internal import PluginFile
@@ -62,7 +62,7 @@ enum Seal: Command {
         }
         let old: [UInt8]
         do { old = try Array(Data(contentsOf: URL(filePath: path))) } catch {
-            throw PluginError(.unreadable, "\(file) cannot be read: \(error.localizedDescription)")
+            throw PluginError(.unreadable, "\(file) cannot be read: \(CocoaError.text(error))")
         }
         let new = try old.span.withUnsafeBytes { bytes throws(PluginError) in
             try SealWriter.sealed(bytes, with: seal, path: file)
@@ -83,7 +83,7 @@ enum Seal: Command {
         do {
             try Data(bytes).write(to: URL(filePath: temporary), options: .withoutOverwriting)
         } catch {
-            throw PluginError(.cannotCreate, "\(path) cannot be replaced: \(error.localizedDescription)")
+            throw PluginError(.cannotCreate, "\(path) cannot be replaced: \(CocoaError.text(error))")
         }
         guard let before, let now = fileStatus(path), FileIdentity(before) == FileIdentity(now) else {
             throw PluginError(.conflict, "\(path) was changed while it was being sealed. Seal it again.")

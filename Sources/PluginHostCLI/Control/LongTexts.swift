@@ -1,4 +1,5 @@
-internal import Foundation
+internal import Dispatch
+internal import FoundationEssentials
 internal import PluginABI
 
 /// Limits the number of threads that read and write long JSON at a time to the number of processors, at least two. More

@@ -1,6 +1,7 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import Glibc
 internal import PluginABI
+internal import PluginFile
 
 /// The folder of a new module: its files and their contents.
 struct ModulePackage: Sendable {
@@ -47,7 +48,7 @@ struct ModulePackage: Sendable {
                 try Data(text.utf8).write(to: file, options: .withoutOverwriting)
             }
         } catch {
-            throw PluginError(.cannotCreate, "\(folder) cannot be written: \(error.localizedDescription)")
+            throw PluginError(.cannotCreate, "\(folder) cannot be written: \(CocoaError.text(error))")
         }
     }
 }

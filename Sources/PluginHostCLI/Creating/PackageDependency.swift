@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import PluginABI
 
 /// What a new module depends on: this project, at a path or a URL.

@@ -1,5 +1,5 @@
 import CPluginABI
-import Foundation
+import Dispatch
 import PluginABI
 import Synchronization
 

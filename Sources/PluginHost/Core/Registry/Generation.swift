@@ -1,5 +1,5 @@
 import Dispatch
-import Foundation
+import FoundationEssentials
 import PluginABI
 import PluginFile
 import Synchronization
@@ -128,7 +128,7 @@ final class Generation: @unchecked Sendable {
         context = .immortal(
             plugin_context(
                 size: UInt32(MemoryLayout<plugin_context>.size), reserved: 0, module: .immortal(name),
-                file: .immortal(file), folder: .immortal((file as NSString).deletingLastPathComponent),
+                file: .immortal(file), folder: .immortal(file.parentFolder),
                 configuration: .immortal(configuration), values: core.context))
         hostTable = core.makeHostTable(self)
     }

@@ -1,6 +1,6 @@
 import CDispatch
 import CPluginHost
-import Foundation
+import FoundationEssentials
 import Glibc
 import PluginFile
 import Synchronization
@@ -45,7 +45,7 @@ struct StagedFile: Sendable {
 
     /// The name that a module in a file with this name is likely to have: `Shop` for `libShop.so`.
     var nameOfModule: String {
-        let name = (original as NSString).lastPathComponent
+        let name = original.fileName
         let isLibrary = name.beginsWithBytes(of: "lib")
         return String((isLibrary ? name.dropFirst(3) : name[...]).prefix { $0 != "." })
     }

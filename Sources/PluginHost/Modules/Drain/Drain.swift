@@ -1,5 +1,7 @@
 import CPluginHost
-import Foundation
+import Dispatch
+import FoundationEssentials
+import Glibc
 import PluginABI
 import PluginFile
 import Synchronization

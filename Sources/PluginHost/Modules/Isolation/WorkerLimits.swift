@@ -1,6 +1,6 @@
 import CPluginHost
 import CPluginWire
-import Foundation
+import FoundationEssentials
 import Glibc
 import PluginABI
 import PluginFile
@@ -38,7 +38,7 @@ extension WorkerProcess {
         var folders = names.split(separator: ":").map(String.init).filter { $0.utf8.first == UInt8(ascii: "/") }
         if let library = plugin_host_library_of("swift_retain") {
             let path = String(cString: library).withoutLinks
-            if path.contains(".so") { folders.append((path as NSString).deletingLastPathComponent) }
+            if path.contains(".so") { folders.append(path.parentFolder) }
         }
         return folders.filter { access($0, R_OK) == 0 }
     }()
@@ -127,7 +127,7 @@ extension LoadedModule {
         let missing = manifest.permissions.filter { !rule.grants($0) }
         guard !missing.isEmpty else { return nil }
         var granting = rule
-        (granting.module, granting.folder) = (name, (file.withoutLinks as NSString).deletingLastPathComponent)
+        (granting.module, granting.folder) = (name, file.withoutLinks.parentFolder)
         for permission in missing where !granting.grants(permission) { granting.grant(permission) }
         let wishes = missing.map { permission in
             permission.reason.isEmpty ? "\(permission)" : "\(permission) (\(permission.reason.shortened))"

@@ -1,4 +1,5 @@
-import Foundation
+import FoundationEssentials
+import Glibc
 import PluginABI
 import PluginFile
 import Synchronization
@@ -105,7 +106,7 @@ final class Workers: Sendable {
 
     private static var besideThisProgram: String {
         let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        return (program as NSString).deletingLastPathComponent + "/pluginhost-worker"
+        return program.parentFolder + "/pluginhost-worker"
     }
 
     private func debug(_ module: String, _ settings: inout WorkerProcess.Settings) {

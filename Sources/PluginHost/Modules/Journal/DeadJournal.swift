@@ -1,4 +1,5 @@
-import Foundation
+import FoundationEssentials
+import Glibc
 import PluginABI
 
 /// The content of the journal of a host that died.

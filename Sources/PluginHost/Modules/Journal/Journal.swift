@@ -1,5 +1,6 @@
 import CPluginHost
-import Foundation
+import FoundationEssentials
+import Glibc
 import PluginABI
 import PluginFile
 import Synchronization

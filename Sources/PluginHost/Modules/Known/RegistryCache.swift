@@ -1,5 +1,5 @@
 import CPluginHost
-import Foundation
+import FoundationEssentials
 import Glibc
 import PluginABI
 import PluginFile

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 import PluginABI
 import PluginFile
 
@@ -20,7 +20,7 @@ struct Plan {
         let isInFolder: Bool
 
         var manifest: ModuleManifest { module.manifest }
-        var fileName: String { (path as NSString).lastPathComponent }
+        var fileName: String { path.fileName }
     }
 
     /// The modules that should serve, in the order of their start: those that the program registers, then the others.

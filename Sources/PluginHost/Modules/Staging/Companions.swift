@@ -1,4 +1,5 @@
-import Foundation
+import FoundationEssentials
+import Glibc
 import PluginABI
 import PluginFile
 
@@ -57,7 +58,7 @@ struct Companions {
         copyRoot = root + "/"
         let path =
             Self.folder(of: copyRoot + original.utf8Suffix(behind: originalRoot))
-            + (module.path as NSString).lastPathComponent
+            + module.path.fileName
         modulePath = path.hasBytes(of: module.path) ? nil : path
         seen = [PathKey(original)]
         try add(module)

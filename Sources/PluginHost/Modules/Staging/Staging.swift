@@ -1,6 +1,6 @@
 import CDispatch
 import CPluginHost
-import Foundation
+import FoundationEssentials
 import Glibc
 import PluginABI
 import PluginFile
@@ -97,7 +97,7 @@ final class Staging: Sendable {
         try makeFolder(folder)
 
         // Swift's backtraces print the path of the copy unescaped.
-        let name = (path as NSString).lastPathComponent.withoutTerminalControls
+        let name = path.fileName.withoutTerminalControls
         var trusted = TrustedFolders()
         if checkTrust { try trusted.check(linkAt: path) }
         guard let file = try copy(path, to: "\(folder)/\(name)", checkTrust) else { return nil }
@@ -107,7 +107,7 @@ final class Staging: Sendable {
         var size = file.size
         while let next = companions.next() {
             if checkTrust { try trusted.check(fileAt: next.original) }
-            try makeFolder((next.copy as NSString).deletingLastPathComponent)
+            try makeFolder(next.copy.parentFolder)
             guard let library = try share(next, checkTrust) else { return nil }
             size += library.size
             guard size <= maximumFileBytes else {
@@ -123,7 +123,7 @@ final class Staging: Sendable {
             for library in companions.outside { try trusted.check(outside: library, neededBy: path) }
         }
         if let path = companions.modulePath {
-            try makeFolder((path as NSString).deletingLastPathComponent)
+            try makeFolder(path.parentFolder)
             guard rename(file.path, path) == 0 else {
                 throw PluginError(.stagingFailed, "\(path) cannot be created: \(describe(errno: errno)).")
             }
@@ -190,7 +190,7 @@ final class Staging: Sendable {
         guard errno == ENOENT, path.count > folder.path.count else {
             throw PluginError(.stagingFailed, "The folder \(path) cannot be created: \(describe(errno: errno)).")
         }
-        try makeFolder((path as NSString).deletingLastPathComponent)
+        try makeFolder(path.parentFolder)
         try makeFolder(path)
     }
 

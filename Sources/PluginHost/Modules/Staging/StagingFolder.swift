@@ -1,6 +1,6 @@
 import CDispatch
 import CPluginHost
-import Foundation
+import FoundationEssentials
 import Glibc
 import PluginABI
 import PluginFile
@@ -65,10 +65,9 @@ struct StagingFolder: Sendable {
         if let runtime = environment["XDG_RUNTIME_DIR"], runtime.hasPrefix("/"), prepare("\(runtime)/pluginhost") {
             return "\(runtime)/pluginhost"
         }
-        let temporary = environment["TMPDIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
-        let own = "\(temporary)/pluginhost-\(geteuid())"
+        let own = "\(temporaryFolder)/pluginhost-\(geteuid())"
         // Another user may have created a folder of that name.
-        return prepare(own) ? own : try makeTemporaryFolder("\(temporary)/pluginhost-XXXXXX")
+        return prepare(own) ? own : try makeTemporaryFolder("\(temporaryFolder)/pluginhost-XXXXXX")
     }
 
     /// Creates the folder if it is missing. Returns whether it belongs to this user alone and libraries can be loaded

@@ -1,5 +1,5 @@
 import CDispatch
-import Foundation
+import FoundationEssentials
 import Glibc
 import PluginABI
 import PluginFile

@@ -1,4 +1,5 @@
-import Foundation
+import FoundationEssentials
+import Glibc
 import PluginABI
 import PluginFile
 
@@ -118,7 +119,7 @@ struct Rollback {
 
     /// Returns the plugins folder of a file, as it is given in the configuration.
     private func plugins(of path: String) -> String {
-        let folder = (path as NSString).deletingLastPathComponent
+        let folder = path.parentFolder
         let folders = configuration.folders.map { (given: $0, name: $0.droppingSlashes) }
         let own = folders.first { folder.hasBytes(of: $0.name) }
         let above = folders.filter { folder.beginsWithBytes(of: "\($0.name)/") }.max { $0.name.count < $1.name.count }
@@ -159,7 +160,7 @@ struct Rollback {
     private func putBack(
         _ returning: Return, moving moved: [LoadedFile], replacing replaced: LoadedFile?
     ) throws(PluginError) {
-        let folder = (returning.path as NSString).deletingLastPathComponent
+        let folder = returning.path.parentFolder
         let keeping = VersionRetention(context: context)
         let kept: KeptVersion
         if let known = returning.kept {

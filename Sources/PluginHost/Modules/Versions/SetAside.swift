@@ -1,5 +1,5 @@
 import CDispatch
-import Foundation
+import FoundationEssentials
 import Glibc
 import PluginABI
 import PluginFile
@@ -23,7 +23,7 @@ struct SetAside {
     init(_ paths: [String], newDigests: [PathKey: UInt64] = [:]) throws(PluginError) {
         do throws(PluginError) {
             let locations = paths.map { path in
-                (path: path, folder: (path as NSString).deletingLastPathComponent.withoutLinks)
+                (path: path, folder: path.parentFolder.withoutLinks)
             }
             // In a folder that does not exist yet there is nothing to put back.
             for folder in Set(paths: locations.map(\.folder)).sorted().map(\.path) where access(folder, F_OK) == 0 {
@@ -31,7 +31,7 @@ struct SetAside {
                 undo.append(try UndoFile(in: folder))
             }
             for (path, folder) in locations {
-                let file = "\(folder)/\((path as NSString).lastPathComponent)"
+                let file = "\(folder)/\(path.fileName)"
                 entries.append(
                     UndoFile.Entry(path: file, copy: try Self.setAside(file), newDigest: newDigests[path]))
             }
@@ -49,13 +49,13 @@ struct SetAside {
         var digest = FileDigest(size: 0)
         Array(path.utf8).withUnsafeBytes { digest.mix($0) }
         let name = "\(prefix)\(VersionStore.hex(digest.value)).aside"
-        let copy = "\((path as NSString).deletingLastPathComponent)/\(name)"
+        let copy = "\(path.parentFolder)/\(name)"
         // Not every file system supports hard links, and they may not be allowed for files of other users.
         if link(path, copy) != 0 {
             do { try FileManager.default.copyItem(atPath: path, toPath: copy) } catch {
                 throw PluginError(
                     .unreadable,
-                    "\(path) cannot be set aside in its folder, so nothing is changed: \(error.localizedDescription)")
+                    "\(path) cannot be set aside in its folder, so nothing is changed: \(CocoaError.text(error))")
             }
         }
         return name

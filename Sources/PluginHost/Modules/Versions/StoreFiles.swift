@@ -1,6 +1,7 @@
 import CDispatch
-import Foundation
+import FoundationEssentials
 import Glibc
+import PluginFile
 
 extension VersionStore {
     /// Creates a folder for this user alone, and missing folders above it.
@@ -8,7 +9,7 @@ extension VersionStore {
         var result = mkdir(path, 0o700)
         if result != 0, errno == ENOENT {
             // If a folder above cannot be created, its error is thrown.
-            let parent = (path as NSString).deletingLastPathComponent
+            let parent = path.parentFolder
             guard !parent.isEmpty, parent != path else { throw .current }
             try makeFolder(parent)
             result = mkdir(path, 0o700)

@@ -1,5 +1,5 @@
 import CDispatch
-import Foundation
+import FoundationEssentials
 import Glibc
 import PluginABI
 import PluginFile
@@ -190,5 +190,5 @@ struct UndoFile {
 
 extension UndoFile.Entry {
     /// The path of ``copy``.
-    fileprivate var copyPath: String? { copy.map { "\((path as NSString).deletingLastPathComponent)/\($0)" } }
+    fileprivate var copyPath: String? { copy.map { "\(path.parentFolder)/\($0)" } }
 }

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 import PluginABI
 import PluginFile
 
@@ -66,7 +66,7 @@ struct VersionRetention {
     ///
     /// - Throws: `unreadable`.
     func keep(_ module: LoadedModule, of path: String, sparing needed: KeptVersion? = nil) throws(PluginError) {
-        let (manifest, folder) = (module.manifest, (path as NSString).deletingLastPathComponent)
+        let (manifest, folder) = (module.manifest, path.parentFolder)
         let store = context.disk.store
         if FileManager.default.fileExists(atPath: module.stagedPath) {
             try store.keep(

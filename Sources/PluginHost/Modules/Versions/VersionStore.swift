@@ -1,5 +1,5 @@
 import CDispatch
-import Foundation
+import FoundationEssentials
 import Glibc
 import PluginABI
 import PluginFile
@@ -58,11 +58,11 @@ final class VersionStore: Sendable {
         sparing needed: KeptVersion? = nil
     ) throws(PluginError) {
         let sources = [staged.path] + staged.libraryCopies
-        let origin = (staged.path as NSString).deletingLastPathComponent
+        let origin = staged.path.parentFolder
         try changing("\(module) \(version) cannot be kept") { root throws(POSIXError) in
             var files = try sources.map { path throws(POSIXError) in try KeptVersion.File(at: path, from: origin) }
             // The copy may have a different name from the original.
-            files[0].path = (staged.original as NSString).lastPathComponent
+            files[0].path = staged.original.fileName
             try put(files, module, version, folder.withoutLinks, root, needed) { number, copy throws(POSIXError) in
                 try Self.copy(sources[number], to: copy)
             }
@@ -79,7 +79,7 @@ final class VersionStore: Sendable {
     ) throws(PluginError) {
         try changing("\(path) cannot be moved to the kept versions") { root throws(POSIXError) in
             let folder = folder.withoutLinks
-            let file = try KeptVersion.File(at: path, from: (path as NSString).deletingLastPathComponent)
+            let file = try KeptVersion.File(at: path, from: path.parentFolder)
             let versions = entries(of: module, from: folder, root)
             // If the version is already kept, perhaps with libraries, only its time is updated.
             if let known = versions.first(where: { $0.digest == file.digest && $0.isWhole }) {
@@ -178,7 +178,7 @@ final class VersionStore: Sendable {
     }
 
     private static func restore(_ copy: String, _ file: KeptVersion.File, as target: String) throws(POSIXError) {
-        let folder = (target as NSString).deletingLastPathComponent
+        let folder = target.parentFolder
         if mkdir(folder, 0o755) != 0, errno != EEXIST { throw .current }
         // The name is hidden, so that no host scans the file, and always the same, so that a leftover file is reused.
         let new = "\(folder)/.pluginhost-\(hex(file.digest)).new"
@@ -255,7 +255,7 @@ final class VersionStore: Sendable {
         var total = versions.joined().reduce(0) { $0 + $1.bytes }
         let dispensable = versions.flatMap { $0.dropFirst() }.filter { $0.path != needed }
         for version in dispensable.sorted(by: { $0.stamp < $1.stamp }) where total > limit.bytes {
-            try? Self.remove(version.path, in: (version.path as NSString).deletingLastPathComponent)
+            try? Self.remove(version.path, in: version.path.parentFolder)
             total -= version.bytes
         }
         census.withLock { $0 = (total, 0) }
