@@ -91,7 +91,8 @@ extension ChangeContext {
         start.setRunning()
         var failure: PluginError?
         if isNested {
-            do throws(PluginError) { try Reconciler.startNested(start.name, self) } catch { failure = error }
+            var nested = NestedStart(self, of: start.name)
+            do throws(PluginError) { try nested.run() } catch { failure = error }
         } else {
             var reconciler = Reconciler(self, starting: start.name)
             reconciler.reconcile()
@@ -111,7 +112,7 @@ extension ChangeContext {
 
     /// Returns the module whose hook has not returned and for which the start of a module waits, directly or not: the
     /// module itself, or one that it requires. `nil` if there is none.
-    private func moduleAwaited(byStartOf name: String) -> Reconciler.Newcomer? {
+    private func moduleAwaited(byStartOf name: String) -> Newcomer? {
         guard !starts.slow.isEmpty else { return nil }
         let plan = plan(starting: name)
         let records = folders.records.values.filter { $0.module?.name == name }

@@ -12,7 +12,7 @@ struct ModuleStarts: Sendable {
     /// The modules with a hook that has not returned in time.
     var slow: [ObjectIdentifier: SlowStart] = [:]
     /// The modules that are set up, but require one of ``slow``.
-    var parked: [ObjectIdentifier: Reconciler.Newcomer] = [:]
+    var parked: [ObjectIdentifier: Newcomer] = [:]
     /// The modules with which the current change goes on, and that were in ``slow`` or ``parked`` before.
     var resumed: [Generation] = []
     /// The starts that wait for a hook which has not returned in time.
@@ -37,7 +37,7 @@ struct ModuleStarts: Sendable {
     }
 
     /// The modules whose starts go on although earlier changes went on without them.
-    var going: [Reconciler.Newcomer] { slow.values.map(\.newcomer) + parked.values }
+    var going: [Newcomer] { slow.values.map(\.newcomer) + parked.values }
 
     /// Whether the module in the file is being started.
     func contains(_ record: FileRecord) -> Bool {
@@ -56,7 +56,7 @@ struct ModuleStarts: Sendable {
 /// the constant ones.
 final class SlowStart: @unchecked Sendable {
     /// The module's generation, as it will be when the hook has returned successfully. It holds no hand-over.
-    let newcomer: Reconciler.Newcomer
+    let newcomer: Newcomer
     /// The name of the hook.
     let hook: String
     /// Whether the hook is one of the module that it replaces; none of its own is running.
@@ -68,7 +68,7 @@ final class SlowStart: @unchecked Sendable {
     /// Whether the module is to be torn down when the hook has returned.
     private(set) var isAbandoned = false
 
-    init(_ newcomer: Reconciler.Newcomer, _ hook: String, since begin: Int64, isOfPredecessor: Bool = false) {
+    init(_ newcomer: Newcomer, _ hook: String, since begin: Int64, isOfPredecessor: Bool = false) {
         (self.newcomer, self.hook, self.begin, self.isOfPredecessor) = (newcomer, hook, begin, isOfPredecessor)
     }
 
@@ -106,6 +106,16 @@ extension ChangeContext {
             "is still starting: its \(start.hook) has not returned within \(time). The other "
                 + "modules start without it; it joins them when the hook returns.")
         return { [weak self] outcome in self?.later { $0.take(outcome, of: start) } }
+    }
+
+    /// Keeps a newcomer as it is if it requires a module whose hook has not returned. Returns whether it does.
+    func park(_ newcomer: Newcomer, _ plan: Plan) -> Bool {
+        let candidate = newcomer.candidate
+        guard plan.isStarting(candidate.path), folders.records[candidate.path]?.module === candidate.module
+        else { return false }
+        newcomer.generation.isLate.store(true, ordering: .relaxed)
+        starts.parked[ObjectIdentifier(candidate.module)] = newcomer
+        return true
     }
 
     /// Lets the modules whose starts go on after the change that began them find each other, and themselves.

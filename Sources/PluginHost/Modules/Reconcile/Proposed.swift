@@ -9,7 +9,7 @@ struct Proposed {
     private var known: KnownModules
 
     init(
-        _ plan: Plan, _ newcomers: [ObjectIdentifier: Reconciler.Newcomer], besides context: ChangeContext
+        _ plan: Plan, _ newcomers: [ObjectIdentifier: Newcomer], besides context: ChangeContext
     ) {
         generations = plan.generations(with: newcomers)
         let present = context.registry.table.contents.known

@@ -7,7 +7,7 @@ import Synchronization
 struct Publication {
     private let context: ChangeContext
     private let plan: Plan
-    private let newcomers: [ObjectIdentifier: Reconciler.Newcomer]
+    private let newcomers: [ObjectIdentifier: Newcomer]
     /// The modules that serve from now on, in the order of the plan.
     private let served: [Served]
     /// The modules that served before, by name.
@@ -27,7 +27,7 @@ struct Publication {
     /// The modules that were registered before, whether or not they start.
     private let wasRegistered: Set<ObjectIdentifier>
 
-    init(_ context: ChangeContext, _ plan: Plan, _ newcomers: [ObjectIdentifier: Reconciler.Newcomer]) {
+    init(_ context: ChangeContext, _ plan: Plan, _ newcomers: [ObjectIdentifier: Newcomer]) {
         (self.context, self.plan, self.newcomers) = (context, plan, newcomers)
         let served = plan.serving.map { candidate in
             var served =
