@@ -27,6 +27,8 @@ public struct GatewayConfiguration: Sendable {
     public var streamLimit = 1000
     /// How many events are kept for clients that resume a stream; 1 or more.
     public var keptEvents = 1000
+    /// How many calls of a request's callbacks may wait to be sent, 1 or more, in at most 1 MiB. Further ones fail.
+    public var callbackBuffer = 1000
     /// The time between two heartbeats of an event stream.
     public var heartbeat: Duration = .seconds(15)
     /// How long the gateway continues to accept requests after it has become not ready, so that a load balancer can
