@@ -7,6 +7,8 @@ public struct GatewayConfiguration: Sendable {
     /// The names under which clients on this machine may address the gateway (`Host`), besides `localhost`, `127.0.0.1`
     /// and `[::1]`. Checked for ``Access/loopback`` only, against web pages that resolve their own name to this machine.
     public var hosts: Set<String> = []
+    /// Which web pages of other origins may use the gateway; `nil` for none.
+    public var cors: CORS?
     /// The maximum size of a request's body, in bytes.
     public var bodyLimit = 1 << 20
     /// How long a client may take to send a body.
