@@ -41,7 +41,8 @@ extension PluginGateway {
         let authority = (request.head.authority ?? "").lowercased()
         let origins = ["http://\(authority)", "https://\(authority)"]
         let isOwn = origin.map { origins.contains($0.lowercased()) } ?? true
-        guard isOwn, ["same-origin", "none"].contains(site ?? "none") else {
+        let isAllowed = configuration.cors?.allows(request) ?? false
+        guard isAllowed || (isOwn && ["same-origin", "none"].contains(site ?? "none")) else {
             throw Problem(.forbidden, "The gateway does not accept requests of web pages from other origins.")
         }
         guard request.method != .post || request.headers[.contentType] != nil else {

@@ -21,11 +21,10 @@ extension PluginGateway {
         let action = names.count == 2 ? catalog.action(names[0], names[1])?.action : nil
         let timeout = try timeout(of: request)
         if request.method != .post { try checkNoBody(request) }
-        let parameters: CallParameters =
-            request.method == .post ? try await self.parameters(of: request, for: action) : [:]
+        let (parameters, events) = try await given(request, target, action)
         let call = GatewayCall(
             url: found.url, parameters: parameters, timeout: timeout, module: found.explanation.module,
-            action: found.explanation.action)
+            action: found.explanation.action, events: events)
         let response = try await afterBody { () throws(Problem) in try await make(call, request, connection) }
         return request.method == .head ? response.createHeadResponse() : response
     }

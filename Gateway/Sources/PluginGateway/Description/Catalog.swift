@@ -122,26 +122,32 @@ final class Catalog: Sendable {
             parameters = (node["parameters"]?.list ?? []).map(Parameter.init)
         }
 
+        /// Whether a client can give a callback.
+        var hasCallback: Bool { parameters.contains(where: \.isCallback) }
+
         /// The name of the only parameter of the kind bytes; `nil` if there is none, or more than one.
         var bodyParameter: String? {
             let names = parameters.filter(\.isBytes).map(\.name)
             return names.count == 1 ? names[0] : nil
         }
 
-        /// Returns the parameters of a JSON body, with bytes read from their base64.
-        func decoding(_ entries: [String: Value]) throws(Problem) -> [String: Value] {
+        /// Returns the parameters of a JSON body, with bytes read from their base64, and callbacks for names of events.
+        func decoding(_ entries: [String: Value], _ callbacks: CallbackMaker?) throws(Problem) -> [String: Value] {
             var entries = entries
-            for parameter in parameters where parameter.isBytes {
-                if let value = entries[parameter.name] { entries[parameter.name] = try parameter.decoding(value) }
+            for parameter in parameters where parameter.isBytes || parameter.isCallback {
+                if let value = entries[parameter.name] {
+                    entries[parameter.name] = try parameter.decoding(value, callbacks)
+                }
             }
             return entries
         }
 
         /// The same for parameters in order.
-        func decoding(_ values: [Value]) throws(Problem) -> [Value] {
+        func decoding(_ values: [Value], _ callbacks: CallbackMaker?) throws(Problem) -> [Value] {
             var values = values
-            for (place, parameter) in parameters.prefix(values.count).enumerated() where parameter.isBytes {
-                values[place] = try parameter.decoding(values[place])
+            for (place, parameter) in parameters.prefix(values.count).enumerated()
+            where parameter.isBytes || parameter.isCallback {
+                values[place] = try parameter.decoding(values[place], callbacks)
             }
             return values
         }
@@ -155,15 +161,24 @@ final class Catalog: Sendable {
         let fallback: Value?
 
         var isBytes: Bool { type == "bytes" || type == "bytes?" }
+        /// Whether a client can give a callback for it.
+        var isCallback: Bool { type == "object" || type == "object?" }
 
-        /// Returns bytes for their base64, and other values as they are.
-        fileprivate func decoding(_ value: Value) throws(Problem) -> Value {
+        /// Returns bytes for their base64, a callback for the name of its events, and other values as they are.
+        func decoding(_ value: Value, _ callbacks: CallbackMaker?) throws(Problem) -> Value {
             guard let text = value.string else { return value }
+            if isCallback {
+                guard let callbacks else { throw Problem(.notAcceptable, Self.noEvents) }
+                return try callbacks.callback(text, for: name)
+            }
             guard let bytes = Bytes(base64: text) else {
                 throw Problem(.mistypedParameter, "The parameter “\(name)” is not valid base64.")
             }
             return .bytes(bytes)
         }
+
+        private static let noEvents =
+            "Calls of a callback are sent as events. Send GET or POST, and accept them: Accept: text/event-stream."
 
         fileprivate init(_ node: Value) {
             name = node["name"]?.string ?? ""

@@ -6,9 +6,9 @@ import Tracing
 extension PluginGateway {
     /// Runs a call in a span, which continues the trace of the request's headers (`traceparent`, as far as the tracer knows
     /// it). Code of the program that runs in the call, such as an interceptor, finds the span in `ServiceContext.current`.
-    func traced(
-        _ call: GatewayCall, _ request: Request, _ body: () async throws(Problem) -> Response
-    ) async throws(Problem) -> Response {
+    func traced<Success: Sendable>(
+        _ call: GatewayCall, _ request: Request, _ body: () async throws(Problem) -> Success
+    ) async throws(Problem) -> Success {
         var context = ServiceContext.current ?? .topLevel
         tracer.extract(request.headers, into: &context, using: FieldExtractor())
         let span = tracer.startAnySpan(call.action ?? "call", context: context, ofKind: .server)
@@ -16,13 +16,13 @@ extension PluginGateway {
         span.attributes["http.request.method"] = request.method.rawValue
         if let module = call.module { span.attributes["plugin.module"] = module }
         if let action = call.action { span.attributes["plugin.action"] = action }
-        let result: Result<Response, Problem> = await ServiceContext.withValue(span.context) {
+        let result: Result<Success, Problem> = await ServiceContext.withValue(span.context) {
             do throws(Problem) { return .success(try await body()) } catch { return .failure(error) }
         }
         switch result {
-        case .success(let response):
-            span.attributes["http.response.status_code"] = response.status.code
-            return response
+        case .success(let success):
+            span.attributes["http.response.status_code"] = HTTPResponse.Status.ok.code
+            return success
         case .failure(let problem):
             span.attributes["http.response.status_code"] = problem.status.code
             span.attributes["error.type"] = problem.error.code.rawValue
