@@ -147,7 +147,8 @@ extension ActionDeclaration {
 }
 
 extension Invocation {
-    /// Rejects the call with an error that its action has thrown, which then names the action and the parameter.
+    /// Rejects the call with an error that its action has thrown, and adds the names of the action and the parameter to
+    /// it.
     ///
     /// - Parameter names: The names of the action and of its parameters.
     func reject(_ error: any Error, _ names: [String]) {

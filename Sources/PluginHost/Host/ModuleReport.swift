@@ -29,7 +29,7 @@ public struct ModuleReport: Sendable {
         with { (module) throws(PluginError) in
             guard outcome.ending == .exited(0) else {
                 let place = outcome.words.isEmpty ? "" : " (\(outcome.words.shortened))"
-                return (nil, ["The types are not known: the code of the module \(outcome.ending) when asked\(place)."])
+                return (nil, ["The types are not known: the code of the module \(outcome.ending) when asked for them\(place)."])
             }
             if let manifest = outcome.typedManifest { try module.checkTypes(manifest) }
             return (outcome.typedManifest, outcome.words.split(separator: "\n").map(String.init))

@@ -134,6 +134,7 @@ extension Generation {
 public struct RetiredTotal: Sendable, Hashable {
     /// The number of generations.
     public internal(set) var count = 0
-    /// The memory that stays mapped for their images, in bytes. The kernel reclaims pages that are not accessed.
+    /// The memory that stays mapped for the images of these generations, in bytes. The kernel reclaims pages that are
+    /// not accessed.
     public internal(set) var mappedBytes = 0
 }

@@ -34,7 +34,7 @@ struct ScanProcess {
         /// What it did, for a sentence.
         var description: String {
             switch self {
-            case .exited(let code): "exited with the code \(code)"
+            case .exited(let code): "exited with code \(code)"
             case .killed(let signal): "crashed (signal \(signal), \(String(cString: strsignal(signal))))"
             case .overdue: "made no progress and was ended"
             case .unknown: "ended"

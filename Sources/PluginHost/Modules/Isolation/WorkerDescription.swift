@@ -68,7 +68,8 @@ enum WorkerDescription {
         return true
     }
 
-    /// A text that the process may claim to be longer than it is, which is refused only where that is an error.
+    /// Returns a text that should have `count` bytes. If the process has not sent it, or sent another length, returns a
+    /// null pointer with that count, so that it is refused where it is used.
     private static func text(_ string: plugin_string?, _ count: UInt64) -> plugin_string {
         guard let string, string.count == count, string.bytes != nil || count == 0 else {
             return plugin_string(bytes: nil, count: count)

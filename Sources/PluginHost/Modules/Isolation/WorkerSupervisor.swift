@@ -16,17 +16,17 @@ final class WorkerSupervisor: Sendable {
     /// A worker process and its descriptors.
     private struct Watched {
         let process: WorkerProcess
-        /// The process.
+        /// The descriptor of the process (a pidfd).
         let descriptor: Int32
         /// The host's end of the socket, which the outbox closes; -1 once the worker has closed its own.
         var socket: Int32
-        /// The end of the pipe for its output, which the output closes; -1 once nobody can write any more.
+        /// The end of the pipe for its output, which the output closes; -1 once no writer is left.
         var output: Int32
         let id: pid_t
-        /// Bytes of a message of the worker that is not complete.
+        /// The bytes received so far of an incomplete message from the worker.
         var received: [UInt8] = []
         var servedChannels: Set<UInt32> = []
-        /// When it is ended because it has closed its socket and lives on, in nanoseconds of CLOCK_MONOTONIC.
+        /// When the process, which has closed its socket, is ended if it still runs, in nanoseconds of CLOCK_MONOTONIC.
         var end = Int64.max
     }
 

@@ -213,7 +213,7 @@ struct RegistryContent: Sendable {
 
     private func known(_ slice: RegistryLayout.Slice) -> KnownText { KnownText(bytes, range(slice)) }
 
-    /// Returns a negative number, 0 or a positive number, as `memcmp`.
+    /// Returns a negative number, 0 or a positive number, like `memcmp`.
     private static func compare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
         let count = min(left.count, right.count)
         let order = count == 0 ? 0 : Int(memcmp(left.baseAddress!, right.baseAddress!, count))

@@ -172,8 +172,9 @@ struct Plan {
         return candidates
     }
 
-    /// Returns the files of serving modules that now contain another module, each with the module that serves. Such a
-    /// file is more likely a mistake than intended. It is left out if another file contains the module that serves.
+    /// Returns the files from which modules serve but which now contain other modules, each with the module that
+    /// serves. Such a file is more likely a mistake than intended. It is left out if another file contains the serving
+    /// module.
     private static func takenFiles(_ records: [FileRecord], _ served: [String: Served]) -> [PathKey: Served] {
         let owners = Dictionary(served.values.map { (PathKey($0.path), $0) }) { first, _ in first }
         let taken = records.filter { record in
