@@ -1,4 +1,4 @@
-/// A type that says in the manifest what its values are, because nobody can derive it: one that decodes itself.
+/// A type that declares what its values are, because that cannot be derived: one with its own `init(from:)`.
 ///
 ///     struct Money: ValueCodable, ValueTyped {
 ///         static let valueType = ValueType.record(["amount": .double, "currency": .of(Currency.self)])

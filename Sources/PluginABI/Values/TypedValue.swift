@@ -1,5 +1,5 @@
-/// A type of a façade: read from a value, with errors that say where in the value something is wrong, and written as
-/// one. Code that `pluginhost facade` generates conforms to it.
+/// A type of a façade, which is read from a value and written as one. Errors state which part of the value is wrong.
+/// Code that `pluginhost facade` generates conforms to it.
 public protocol TypedValue: Sendable {
     /// Reads a value.
     ///

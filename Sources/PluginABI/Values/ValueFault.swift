@@ -1,7 +1,7 @@
-// The wording of errors about values. The error that a type throws says what is wrong with a value, and keeps that and
-// the place apart until it is known what the value is: a parameter, a part of one, a result.
+// The wording of errors about values. The error that a type throws contains the problem and its path in the value. They
+// become a sentence when it is known what the value is: a parameter, a part of one, a result.
 
-/// What is wrong in a value, and where.
+/// What is wrong with a value, and where.
 final class ValueFault: Sendable {
     /// Where in the whole: `[1].url`; empty for the whole.
     let path: String
@@ -94,8 +94,8 @@ extension PluginError {
         return PluginError(code, place, .value, of: "", source: source)
     }
 
-    /// Returns the error as one of a whole that is known. An error that is not about a value stays as it is, except
-    /// that it is about this whole if it comes from reading it.
+    /// Returns the error as one of a whole that is known. The message of an error that is not about a value stays as it
+    /// is, after the name of the owner.
     ///
     /// - Parameters:
     ///   - whole: What the value is.
@@ -131,7 +131,7 @@ extension PluginError {
 
 // MARK: Arguments
 
-/// The error of an argument that its action's closure cannot be called with.
+/// The error of an argument with which the closure of its action cannot be called.
 struct ArgumentFailure: Error {
     /// The number of the argument, from 0.
     let number: Int
@@ -139,7 +139,7 @@ struct ArgumentFailure: Error {
 }
 
 extension ActionDeclaration {
-    /// The names that errors about arguments need: of the action, with what is before it, and of its parameters.
+    /// The names that errors about arguments need: that of the action, with its prefix, and those of its parameters.
     func names(_ prefix: String) -> [String] {
         let owner = prefix.hasSuffix("#") ? prefix.dropLast() + "." : prefix == "!" ? "" : prefix
         return [owner + name] + parameters.map(\.name)

@@ -42,7 +42,7 @@ struct ReplacementCheck: Sendable {
             guard let before = settled[0][index], !before.containsObject,
                 settled.allSatisfy({ $0[index] == before })
             else { continue }
-            // A reply that differs from generation to generation is no state.
+            // A reply that differs from generation to generation is not state.
             if let after = first[index], after != before, after == fresh[index] {
                 tell(index, before, after, &result)
             } else if let after = second[index], after != before, after == third[index] {

@@ -89,7 +89,7 @@ extension Value {
 }
 
 extension Facade {
-    /// Returns the name and the access level of a façade, from its text; `nil` if the text is no façade.
+    /// Returns the name and the access level of a façade, from its text; `nil` if the text is not a façade.
     static func declaration(in text: String) -> (name: String, isPublic: Bool)? {
         for line in text.split(separator: "\n") where line.hasSuffix(" {") {
             let words = line.split(separator: " ")
