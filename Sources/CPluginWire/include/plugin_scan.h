@@ -43,7 +43,7 @@ void plugin_scan_get_reason(const plugin_scan *scan, uint32_t file, char reason[
 
 /* Keeps the description of the module in the only file, unless it is too large. */
 void plugin_scan_set_description(plugin_scan *scan, const plugin_wire_message *message);
-/* Copies and checks the description. Returns 0; 1 if there is none, or it makes no sense. */
+/* Copies and checks the description. Returns 0; 1 if there is none, or it is not valid. */
 int plugin_scan_get_description(const plugin_scan *scan, plugin_wire_message *message);
 
 /* Keeps the manifest of the module in a file, if its description can be read. `descriptor` is that of the memory. */

@@ -176,7 +176,7 @@ int plugin_wire_send(plugin_wire *wire, uint32_t channel, const plugin_wire_mess
 int plugin_wire_await(plugin_wire *wire, uint32_t channel, int64_t deadline);
 /* Reads the message in a channel whose turn has come: the host copies it. The worker disposes of the messages on a
  * channel in reverse order, and of each before it sends the next one there, except for nested ones. Returns 0, or 1 if
- * the message makes no sense. */
+ * the message is not valid. */
 int plugin_wire_receive(plugin_wire *wire, uint32_t channel, plugin_wire_message *message);
 
 /* Frees the values of a message that was received, unpacked or copied, or put into a room and not sent. */

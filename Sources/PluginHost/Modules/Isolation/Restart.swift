@@ -12,7 +12,7 @@ final class Crashes: Sendable {
         var count = 0
         /// When the last one was, in nanoseconds of CLOCK_MONOTONIC.
         var last: Int64 = 0
-        /// How often the module was started again, in all.
+        /// How often the module was started again in total.
         var restarts = 0
     }
 

@@ -4,7 +4,7 @@ import PluginABI
 // The requests of workers for functions of the extensions.
 
 extension WorkerProcess {
-    /// Handles a worker's request for a function of an extension. Returns `nil` if the request is malformed.
+    /// Handles a worker's request for a function of an extension. Returns `nil` if the request is not valid.
     func serveExtension(
         _ kind: plugin_wire_kind, _ request: plugin_wire_message, _ table: UnsafePointer<plugin_host>,
         _ generation: Generation
@@ -64,7 +64,7 @@ extension WorkerProcess {
     ) -> plugin_wire_message {
         var result = plugin_value_null()
         var isThere: Int32 = 0
-        // Without values, `flags` has the number of arguments that are not there.
+        // If the values are missing, `flags` is the number of arguments that the module has stated.
         let count = request.count > 0 ? request.count : request.flags
         var answer = outcome { data in
             isThere = HostTable.bound.pointee.perform(

@@ -225,7 +225,7 @@ final class WorkerSupervisor: Sendable {
         let process = watched[index].process
         guard channel >= PLUGIN_WIRE_DOWN_CHANNELS, channel < PLUGIN_WIRE_CHANNELS,
             watched[index].servedChannels.insert(channel).inserted
-        else { return process.doom("Its process sent a message that makes no sense, and was ended.") }
+        else { return process.doom("Its process sent an invalid message, and was ended.") }
         guard let link = process.link else { return }
         if DetachedThread.tryStart("pluginhost.asks", { process.serveRequests(link, channel) }) != 0 {
             process.doom("No thread can be started to serve its requests, and its process was ended.")
