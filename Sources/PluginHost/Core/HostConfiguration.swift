@@ -18,7 +18,7 @@ public struct HostConfiguration: Sendable {
     /// Whether to accept files and folders that users other than this one and root can write. Default: they are
     /// refused.
     public var trustsEveryone = false
-    /// Whether to load files again whose modules were being started when a host died.
+    /// Whether to load quarantined files, whose modules were being started when a host died.
     public var retriesQuarantined = false
     /// Whether to accept modules that were built by a Swift toolchain other than the host's. They share the host's
     /// runtime, and behave unpredictably where the two toolchains differ.

@@ -39,7 +39,7 @@ public struct Isolation: Sendable {
     /// How long the host waits before it starts a module again after each crash. After as many crashes, the next one is
     /// final: the module has failed, until its file changes. Default: 0, 0.1, 1, 10 and 60 s.
     public var restartPauses: [Duration] = [.zero, .milliseconds(100), .seconds(1), .seconds(10), .seconds(60)]
-    /// How long a module must have run without a crash until its earlier ones count no longer. Default: 60 s.
+    /// How long a module must run without a crash before its earlier ones no longer count. Default: 60 s.
     public var stableTime: Duration = .seconds(60)
 
     /// Whether a process that crashes writes to its standard error where its code was, as lines "place OFFSET PATH". For

@@ -25,7 +25,7 @@ public struct RouteStatus: Sendable {
     /// Whether ``overlaps`` is complete. False if the pattern was not compared with every equally specific pattern,
     /// because comparing all routes would take too long.
     public let overlapsAreComplete: Bool
-    /// Why the route is dead: nobody offers its action, or the action does not take the route's groups or defaults.
+    /// Why the route is dead: no module offers its action, or the action does not take the route's groups or defaults.
     /// `nil` if it is not dead.
     public let problem: PluginError?
 }
@@ -196,7 +196,7 @@ extension PluginHost {
     /// - Parameters:
     ///   - url: A URL as for `open`.
     ///   - parameters: Parameters as for `open`.
-    ///   - origin: Whether the URL is opened by a remote caller, for whom only remote actions exist.
+    ///   - origin: Whether the URL is opened by a remote caller, for which only remote actions exist.
     public func resolve(
         _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local
     ) -> URLExplanation {

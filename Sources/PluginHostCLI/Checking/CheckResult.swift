@@ -67,7 +67,7 @@ struct CheckResult: Sendable {
     }
 
     /// Sets the locations of the findings that have places. The functions of actions in Swift are those of `PluginABI`,
-    /// and no location.
+    /// and are not shown.
     mutating func setLocations(_ symbolizer: Symbolizer) {
         let locations = symbolizer.locations(of: findings.compactMap(\.place))
         for index in findings.indices {

@@ -150,7 +150,7 @@ enum Run: Command {
         }
     }
 
-    /// Looks at the folders and at the configuration file again.
+    /// Scans the folders and reads the configuration file again.
     private static func reload(
         _ host: PluginHost, _ watcher: ConfigurationWatcher?, _ manager: ServiceManager?,
         _ log: @Sendable (LogEntry) -> Void

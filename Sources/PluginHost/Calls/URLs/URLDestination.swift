@@ -6,7 +6,7 @@ enum URLDestination {
     case action(Endpoint)
     /// The closure of the route.
     case closure(RouteClosure)
-    /// What answers because nobody offers the action.
+    /// What answers because no module offers the action.
     case fallback(Calls.Fallback)
 
     /// The endpoint that declares the parameters; `nil` if any are accepted.

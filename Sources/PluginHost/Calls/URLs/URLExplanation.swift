@@ -7,7 +7,7 @@ public struct URLExplanation: Sendable {
     /// The action that the URL reaches (`target/action`, or `(closure)` for a closure of the program), or would reach
     /// if it could be opened; `nil` if it leads nowhere.
     public internal(set) var action: String?
-    /// What answers if nobody offers the action: `notFound`, the target's own fallback, or `onMissingTarget`, the
+    /// What answers if no module offers the action: `notFound`, the target's own fallback, or `onMissingTarget`, the
     /// program's; otherwise `nil`.
     public internal(set) var fallback: String?
     /// The module of the action; `nil` if there is none.

@@ -22,7 +22,7 @@ public struct GenerationStatus: Sendable {
     public let calls: [RunningCall]
     /// The number of its objects and callbacks that have a holder.
     public let objects: Int
-    /// What these objects are and who holds them, while it is draining; otherwise empty.
+    /// The types of these objects and their holders, while it is draining; otherwise empty.
     public let heldObjects: [HeldObjects]
     /// Whether the generation that replaced it has received its state: from `suspend`, for `resume`.
     public let hasHandedOver: Bool
@@ -112,7 +112,7 @@ public struct GenerationStatus: Sendable {
         } else if objects > 0 {
             parts.append("\(objects) \(objects == 1 ? "object is" : "objects are") held")
         }
-        if parts.isEmpty { return "is not used any more." }
+        if parts.isEmpty { return "is no longer used." }
         return parts.joined(separator: "; ") + "." + (heldObjects.isEmpty ? "" : " " + HeldObjects.advice)
     }
 }

@@ -25,7 +25,7 @@ final class RegistryCache: Sendable {
 
     private struct State {
         var content: RegistryContent?
-        /// What has changed since the content was read: what is known, or `nil` if nothing is any more.
+        /// The changes since the content was read: what is known now, or `nil` if nothing is.
         var changes: [PathKey: KnownFile?] = [:]
         /// Whether ``changes`` contains something that was not written.
         var isDirty = false
@@ -82,7 +82,7 @@ final class RegistryCache: Sendable {
         }
     }
 
-    /// Forgets what is known about the file at a path: it was removed, or is no longer to be believed.
+    /// Forgets what is known about the file at a path: it was removed, or what is known can no longer be relied on.
     func forget(_ path: String) {
         state.withLock { state in
             guard state.changes[path] != .some(nil) else { return }

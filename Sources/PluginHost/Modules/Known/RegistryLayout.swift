@@ -23,7 +23,7 @@ enum RegistryLayout {
         var key = Slice()
         var entries = Slice()
         var libraries = Slice()
-        /// A slice of the file, as the other three; the slices in the tables are slices of it.
+        /// A slice of the file, like the other three; the slices in the tables are slices of this one.
         var texts = Slice()
 
         /// Where the bytes begin that the checksum covers.

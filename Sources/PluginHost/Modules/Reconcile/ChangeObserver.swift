@@ -63,7 +63,7 @@ final class ChangeObserver: Sendable {
         return (stream, observer)
     }
 
-    /// Calls a function once, when the stream has ended or nobody can read it any more.
+    /// Calls a function once, when the stream has ended or can no longer be read.
     func onTermination(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.onTermination = body } }
 
     func tell(_ change: HostChange) {

@@ -80,7 +80,7 @@ final class SlowStart: @unchecked Sendable {
 
     var note: String { "\(hook) has been running for \((monotonicNow() - begin) / 1_000_000_000) s" }
 
-    /// Lets the module be torn down when the hook has returned, since it is not wanted any more. The process of an
+    /// Lets the module be torn down when the hook has returned, since it is no longer wanted. The process of an
     /// isolated module is ended.
     func abandon(because reason: String) {
         isAbandoned = true

@@ -183,7 +183,7 @@ struct Reconciler {
     ///
     /// - Parameters:
     ///   - time: How long the change has waited for the hook.
-    ///   - change: How the newcomer will be when the hook has returned.
+    ///   - change: Changes the newcomer to its state after the hook has returned.
     /// - Returns: What to do with the hook's result.
     private mutating func leave(
         _ newcomer: Newcomer, after time: Duration, then change: (inout Newcomer) -> Void
