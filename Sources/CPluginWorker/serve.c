@@ -45,7 +45,7 @@ void plugin_worker_announce(uint32_t number) {
 
 static int received = -1; /* the descriptor that has come with the message that is being read */
 
-/* Reads so many bytes, or ends the process with the host. */
+/* Reads `count` bytes, or ends the process if the host has ended. */
 static void read_all(void *bytes, size_t count) {
     for (size_t done = 0; done < count;) {
         int64_t read = plugin_wire_hear(PLUGIN_WIRE_SOCKET, (uint8_t *)bytes + done, count - done, &received);

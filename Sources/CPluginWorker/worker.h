@@ -80,7 +80,7 @@ void plugin_worker_fail_unsent(int reason, plugin_completion completion, void *d
 /* The request as values; at most WORKER_REQUEST_VALUES. */
 enum { WORKER_REQUEST_VALUES = 10 };
 void plugin_worker_put_request(const plugin_request *request, plugin_value *values);
-/* A request that was begun, and the one to whom its outcome goes. */
+/* A request that was begun, and the receiver of its outcome. */
 typedef struct plugin_worker_pending {
     plugin_completion completion;
     void *data;

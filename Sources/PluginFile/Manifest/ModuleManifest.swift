@@ -244,7 +244,7 @@ extension ModuleManifest.Parameter {
         try node.check(type != .null, else: "the type \"null\" is for results only")
         if case .optional(let wrapped) = declaredType {
             throw node.error(
-                "a parameter of type \"\(declaredType)\" is one of type \"\(wrapped)\" that is not required")
+                "a parameter cannot be of type \"\(declaredType)\": write \"\(wrapped)\", without \"required\"")
         }
         isRequired = try node.flag("required")
         summary = try node.summary()

@@ -33,7 +33,7 @@ enum VersionCheck {
         }
         let text = String(decoding: data, as: UTF8.self)
         guard let (name, isPublic) = Facade.declaration(in: text) else {
-            result.fail("\(file) is no façade. Pass a file that 'pluginhost facade' has printed.")
+            result.fail("\(file) is not a façade. Pass a file that 'pluginhost facade' has printed.")
             return result
         }
         do throws(PluginError) {
