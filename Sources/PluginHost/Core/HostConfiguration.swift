@@ -37,10 +37,10 @@ public struct HostConfiguration: Sendable {
     /// Default: yes. They exist only once: if there are several hosts at a time, the first one gets them, and the
     /// others report that in ``PluginHost/problems``.
     public var takesLinkedModules = true
-    /// When modules start whose manifests are known without opening their files. Default: at once. See
+    /// When modules start whose manifests are known without opening their files. Default: with the host. See
     /// <doc:KnownModules>.
     public var start = ModuleStart.eager
-    /// The names of modules that start at once, even if ``start`` is ``HostConfiguration/ModuleStart/lazy``.
+    /// The names of modules that start with the host, even if ``start`` is ``HostConfiguration/ModuleStart/lazy``.
     public var eagerModules: Set<String> = []
     /// The folder in which the host keeps what it has learnt about files, so that later hosts need not open those that
     /// have not changed; `nil` for none. It must belong to this user alone. Default: none. See <doc:KnownModules>.
@@ -134,7 +134,7 @@ extension HostConfiguration {
         /// With the host, or when its file appears.
         case eager
         /// When it is first needed: by a call, a URL, a request of a service, an event, or a module that requires it. A
-        /// module that must run without being asked starts at once; see <doc:KnownModules>.
+        /// module that must run without being asked starts with the host; see <doc:KnownModules>.
         case lazy
     }
 }

@@ -252,7 +252,7 @@ extension PluginHost {
     ///     }
     ///
     /// - Parameters:
-    ///   - check: Decides at once, without side effects; `canOpen` calls it, too.
+    ///   - check: Decides immediately, without side effects; `canOpen` calls it, too.
     ///   - decide: Decides after `check` has answered ``RemoteDecision/ask``. It runs in a task, which is cancelled if
     ///     the caller no longer waits. The time that it takes counts towards the timeout of the opening, or, if there
     ///     is none, must not exceed ``HostConfiguration/asyncTimeout``.

@@ -28,7 +28,7 @@ struct ReplacementCheck: Sendable {
         let forward = Array(calls.indices)
         let backward = Array(forward.reversed())
         let fresh = await replies(forward)
-        // The state settles. Replies that still change show something else.
+        // The state becomes stable. Replies that still change show something else.
         let settled = [await replies(forward), await replies(forward), await replies(backward)]
         guard await replace(&result) else { return false }
         let first = await replies(forward)

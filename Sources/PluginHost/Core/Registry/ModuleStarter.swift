@@ -11,8 +11,8 @@ final class ModuleStarter: Sendable {
 
     private let state = Mutex(State())
 
-    /// - Parameter begin: Called each time that a start is asked for, on the thread that asks for it, with whether it is
-    ///   the first time. Returns at once, or, on the thread that changes modules, when the start has ended.
+    /// - Parameter begin: Called each time that a start is asked for, on the thread that asks for it, with whether it
+    ///   is the first time. Returns immediately, or, on the thread that changes modules, when the start has ended.
     func set(_ begin: @escaping @Sendable (StartRequest, _ isNew: Bool) -> Void) {
         state.withLock { $0.begin = begin }
     }

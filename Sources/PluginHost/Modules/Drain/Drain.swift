@@ -157,7 +157,8 @@ struct Drain {
 extension [Generation] {
     /// The last generations, in reverse order, that can leave the table at once: building a table takes time in
     /// proportion to its modules. Code that runs at the end of a generation, and its running calls, may call those
-    /// before it, which are therefore still in the table; and a subscriber is told which modules have left before it.
+    /// before it, which are therefore still in the table; and a subscriber is notified of the modules that have left
+    /// before it.
     fileprivate var leavingTogether: [Generation] {
         var leaving: [Generation] = []
         for generation in reversed() {

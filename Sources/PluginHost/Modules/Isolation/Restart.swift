@@ -57,7 +57,7 @@ struct Restart {
         else { return nil }
         let restart = Restart(context: context, generation: generation)
         let pause = restart.notePause()
-        // Calls wait for a restart that happens at once, so that a crash concerns only those that were running.
+        // Calls wait for a restart that happens immediately, so that a crash concerns only those that were running.
         let barrier = pause == .zero ? CallBarrier(generation, limit: context.configuration.waitingCallsLimit) : nil
         return { restart.plan(after: pause, barrier) }
     }

@@ -5,8 +5,8 @@ import PluginFile
 
 extension ChangeContext {
     /// Returns the module in a file if its seal contains enough to register it: the file is then opened when the module
-    /// is needed. `nil` if the file must be opened at once, for instance because the seal is not valid, which is then
-    /// reported.
+    /// is needed. `nil` if the file must be opened immediately, for instance because the seal is not valid, which is
+    /// then reported.
     func knownModule(in file: StagedFile) -> LoadedModule? {
         guard configuration.start == .lazy, let seal = file.image.seal,
             seal.isEmbedded || runs(seal.toolchain, file)

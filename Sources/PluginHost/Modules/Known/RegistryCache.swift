@@ -9,8 +9,8 @@ import Synchronization
 /// not open those that have not changed.
 ///
 /// The file is only a shortcut: if it is missing, damaged, foreign or could have been written by another user, or does
-/// not belong to the same key, nothing is known. Several hosts may use it at once: each writes what it knows, and the
-/// last one wins.
+/// not belong to the same key, nothing is known. Several hosts may use it at the same time: each writes what it knows,
+/// and the last one wins.
 ///
 /// May be used on any thread.
 final class RegistryCache: Sendable {

@@ -16,7 +16,7 @@ extension ChangeContext {
     }
 
     /// Begins a start on the thread that asks for it. Code that runs on the thread that changes modules cannot wait, so
-    /// for it the module is started at once.
+    /// for it the module is started immediately.
     private func begin(_ start: StartRequest, isNew: Bool) {
         guard !queue.isCurrent else {
             if isNew || waits.take(start) { serve(start, isNested: true, isInline: true) }

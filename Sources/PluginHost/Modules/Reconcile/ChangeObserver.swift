@@ -86,7 +86,7 @@ final class ChangeObserver: Sendable {
         onTermination?()
     }
 
-    /// Ends the stream at once.
+    /// Ends the stream immediately.
     private func end() {
         state.withLock { ($0.changes, $0.next, $0.missed) = ([], 0, 0) }
         finish()
