@@ -32,7 +32,7 @@ public struct ParameterDeclaration: Sendable {
     public var defaultValue: Value
     /// One sentence for people; may be empty.
     public var summary: String
-    /// What the declaration stands for.
+    /// The kind of input that is declared.
     @usableFromInline enum Role: Sendable {
         case parameter
         /// The parameters that the action does not declare.

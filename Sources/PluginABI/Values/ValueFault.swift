@@ -1,11 +1,11 @@
 // The wording of errors about values. The error that a type throws contains the problem and its path in the value. They
 // become a sentence when it is known what the value is: a parameter, a part of one, a result.
 
-/// What is wrong with a value, and where.
+/// The problem with a value, and where in the value it is.
 final class ValueFault: Sendable {
     /// Where in the whole: `[1].url`; empty for the whole.
     let path: String
-    /// What is wrong, the end of a sentence without its full stop (`is missing`), or a whole sentence.
+    /// The problem: the end of a sentence without its full stop (`is missing`), or a whole sentence.
     let problem: String
     let isSentence: Bool
 
@@ -13,7 +13,7 @@ final class ValueFault: Sendable {
         (self.path, self.problem, self.isSentence) = (path, problem, isSentence)
     }
 
-    /// What the whole is.
+    /// The role of the whole value.
     enum Whole {
         /// It is not known.
         case value

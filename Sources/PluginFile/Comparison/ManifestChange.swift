@@ -4,7 +4,7 @@ package import PluginABI
 package struct ManifestChange: Sendable, Equatable {
     package enum Kind: String, Sendable { case added, changed, removed }
 
-    /// What a version must say about a change, from the least to the most.
+    /// The weight of a change, which a version must express, from the least to the most.
     package enum Weight: Int, Sendable, Comparable {
         /// A change behind the interface.
         case patch
@@ -18,7 +18,7 @@ package struct ManifestChange: Sendable, Equatable {
 
     package let kind: Kind
     package let weight: Weight
-    /// What has changed, such as `A/buy` or `the route app://shop`.
+    /// The thing that has changed, such as `A/buy` or `the route app://shop`.
     package let subject: String
     /// How it has changed, as the end of a sentence that begins with the subject; empty if it was added or removed.
     package let detail: String
@@ -64,7 +64,7 @@ package struct ManifestComparison: Sendable {
         changes += types.changes
     }
 
-    /// What the version must say about the changes; `nil` if there are none.
+    /// The largest weight of the changes; `nil` if there are none.
     package var weight: ManifestChange.Weight? { changes.map(\.weight).max() }
 
     /// The lowest version that says what has changed. An unchanged manifest may keep its version.

@@ -4,7 +4,7 @@ import PluginABI
 ///
 /// Each pair of records or enumerations is compared once, no matter how many others refer to it.
 struct TypeComparison {
-    /// What callers do with values of a type.
+    /// The use of values of a type by callers.
     enum Use: Hashable {
         /// They pass them: the new type must accept what the old one did.
         case passed
@@ -150,7 +150,7 @@ struct TypeComparison {
 // MARK: - Findings
 
 extension TypeComparison {
-    /// What a pair is called.
+    /// Returns the name of a pair in messages.
     private func subject(_ pair: Pair) -> String {
         "the \(new.records[pair.new] == nil ? "enumeration" : "record") \(pair.new)"
     }

@@ -1,6 +1,6 @@
 package import PluginABI
 
-/// What a manifest says about a value, beyond its kind.
+/// The declared type of a value, which says more than its kind.
 ///
 /// It is written as text: a kind (`string`), the name of a record, an enumeration or an object type (`Draft`),
 /// `list<Draft>`, `map<int>`, each possibly followed by `?`.

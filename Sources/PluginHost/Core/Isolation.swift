@@ -19,9 +19,9 @@ public struct Isolation: Sendable {
 
     /// The modules that run in processes of their own. Default: none.
     public var modules = Modules.none
-    /// What isolated modules may reach and use. The first rule that names a module applies, or else the first one for
-    /// `*`. The modules that rules name are isolated, with `*` all modules. Default: none; `IsolationRule("*")` then
-    /// applies to each isolated module.
+    /// The rules that state what isolated modules may reach and use. The first rule that names a module applies, or
+    /// else the first one for `*`. The modules that rules name are isolated, with `*` all modules. Default: none;
+    /// `IsolationRule("*")` then applies to each isolated module.
     public var rules: [IsolationRule] = []
     /// The names of modules whose processes wait, before they open the file, until a debugger is attached. The log
     /// names each process. These modules are isolated, whatever ``modules`` says, and no deadline ends such a process:

@@ -1,6 +1,6 @@
 import PluginFile
 
-/// What the process of an isolated module may reach and use.
+/// A rule that states what the process of an isolated module may reach and use.
 ///
 ///     configuration.isolation.rules = [IsolationRule("Thumbnails", folder: "/srv/plugins")]
 ///     configuration.isolation.rules[0].readablePaths = ["/srv/pictures"]
@@ -19,7 +19,7 @@ public struct IsolationRule: Sendable, Hashable {
         case none
     }
 
-    /// What the process reaches over a network.
+    /// The parts of a network that the process reaches.
     public enum Network: Sendable, Hashable {
         /// No other process and no other computer.
         case none
@@ -41,7 +41,7 @@ public struct IsolationRule: Sendable, Hashable {
     public var readablePaths: [String] = []
     /// The absolute paths of files and folders that it may read and change. They must exist.
     public var writablePaths: [String] = []
-    /// What it reaches over a network. Default: nothing.
+    /// The parts of a network that it reaches. Default: none.
     public var network = Network.none
     /// The maximum size in bytes of its heap, its stacks and its other writable memory; `nil` for no limit. Beyond it,
     /// the module gets no more memory. Default: 4 GiB. Without effect in programs built with a sanitizer.

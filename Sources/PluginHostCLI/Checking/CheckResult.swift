@@ -10,7 +10,7 @@ struct CheckResult: Sendable {
     struct Finding: Sendable, Hashable {
         var isFailure: Bool
         var message: String
-        /// What to do about it, as a sentence. It is shown once for several findings that have the same.
+        /// The advice, as a sentence. It is shown once for several findings with the same advice.
         var advice = ""
         /// The action that it is about: `Target/action` or `Type#action`.
         var action: String? = nil
@@ -36,7 +36,7 @@ struct CheckResult: Sendable {
     /// A description of what was done; shown if there are no findings.
     var summary = ""
     var findings: [Finding] = []
-    /// What people should know besides the findings, each a sentence.
+    /// Further information for people, each a sentence.
     var notes: [String] = []
     var isSkipped = false
 

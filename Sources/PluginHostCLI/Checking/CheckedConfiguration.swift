@@ -3,7 +3,7 @@ internal import PluginABI
 internal import PluginFile
 internal import PluginHost
 
-/// What the file of `--config` says for a check, in a form that is passed to the child processes.
+/// The parts of the file of `--config` that concern a check, in a form that is passed to the child processes.
 struct CheckedConfiguration: Codable, Sendable {
     /// The configurations of modules as JSON, by the names of the modules.
     private let modules: [String: String]

@@ -108,7 +108,7 @@ struct ReplacementCheck: Sendable {
         return false
     }
 
-    /// What the threads that call share.
+    /// The shared state of the calling threads.
     private final class Calling: Sendable {
         let isOver = Atomic(false)
         /// The errors of the host, by action.

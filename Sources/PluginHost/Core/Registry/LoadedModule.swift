@@ -23,7 +23,7 @@ final class LoadedModule: @unchecked Sendable {
     let process: (any ModuleProcess)?
     /// Whether its file was opened. If not, it has no description, functions or factories.
     let isOpen: Bool
-    /// What a known module and the module in its opened file have in common: the names that are in the table.
+    /// The common part of a known module and the module in its opened file: the names that are in the table.
     private(set) var registration = Registration()
     /// The text of the manifest of a module that is only known.
     private let knownText: @Sendable () -> String

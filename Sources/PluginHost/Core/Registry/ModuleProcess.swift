@@ -5,7 +5,7 @@ protocol ModuleProcess: AnyObject, Sendable {
     /// The process id.
     var id: Int32 { get }
 
-    /// What it may reach and use.
+    /// The rule that states what it may reach and use.
     var rule: IsolationRule { get }
 
     /// The parts of its sandbox that the system lacks, with the reasons.

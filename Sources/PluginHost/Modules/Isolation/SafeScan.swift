@@ -18,7 +18,7 @@ final class SafeScan: Sendable {
     /// Why files cannot be scanned; `nil` if they can, or there was none.
     var problem: PluginError? { lastProblem.withLock(\.self) }
 
-    /// What is known of files after a scan, by the numbers of the files.
+    /// The results of a scan, by the numbers of the files.
     struct Findings: Sendable {
         /// The errors of the files that the host must not open.
         var failures: [UInt64: PluginError] = [:]

@@ -12,11 +12,11 @@ import Synchronization
 /// Nothing that comes from the process is trusted. It ends with the host, and a thread waits for it only if its caller
 /// has called the module.
 final class WorkerProcess: ModuleProcess, Sendable {
-    /// What is determined before the process starts.
+    /// The settings that are determined before the process starts.
     struct Settings: Sendable {
         /// With the times of the rule.
         var isolation: Isolation
-        /// What the process may reach and use.
+        /// The rule that states what the process may reach and use.
         let rule: IsolationRule
         /// How long `activate` may take.
         var hookTimeout: Duration
@@ -69,7 +69,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
         var generation: Unmanaged<Generation>?
     }
 
-    /// What the process says about the file.
+    /// The process's message about the file.
     enum First: @unchecked Sendable {  // The description is never freed.
         case description(UnsafePointer<plugin_module>)
         case failure(PluginError)

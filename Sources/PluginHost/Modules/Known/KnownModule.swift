@@ -104,7 +104,7 @@ extension ChangeContext {
 }
 
 extension FileRecord {
-    /// What later hosts may know about the file; `nil` if they must read it again.
+    /// The knowledge about the file that later hosts may use; `nil` if they must read it again.
     ///
     /// - Parameter withCulprits: Whether a file that has crashed or hung has done so in a scan process.
     fileprivate func known(withCulprits: Bool) -> KnownFile? {

@@ -5,7 +5,7 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// What hosts have learnt about the files in plugins folders, kept in a file that later hosts read, so that they need
+/// The knowledge of hosts about the files in plugins folders, kept in a file that later hosts read, so that they need
 /// not open those that have not changed.
 ///
 /// The file is only a shortcut: if it is missing, damaged, foreign or could have been written by another user, or does
