@@ -14,7 +14,7 @@ final class TypeRecording {
 
     private(set) var form: Form?
     private(set) var fields: [Field] = []
-    /// Why the fields do not describe a value completely: the end of a sentence.
+    /// The reason why the fields do not describe a value completely: the end of a sentence.
     private(set) var problem: String?
     /// Whether it is an enumeration with payloads, which Swift encodes in a form of its own.
     private(set) var isEnumeration = false

@@ -77,7 +77,7 @@ extension EncodedValues {
 
 // The types that are read in place, without a conversion: those of literals, Value, and lists and maps of these.
 
-/// Where the value lies in an element of a literal: after the name.
+/// The offset of the value in an element of a literal: after the name.
 private let valueOffset = MemoryLayout<String>.stride
 
 extension EncodedValues.Size {

@@ -13,7 +13,7 @@ public protocol TypedValue: Sendable {
 public struct ValueReader: Sendable {
     /// The value; `nil` for a field that is missing.
     public let value: Value?
-    /// Where the value is: `drafts[1].url`.
+    /// The path of the value: `drafts[1].url`.
     public let path: String
 
     /// - Parameters:

@@ -3,7 +3,7 @@
 
 /// The problem with a value, and where in the value it is.
 final class ValueFault: Sendable {
-    /// Where in the whole: `[1].url`; empty for the whole.
+    /// The path in the whole value: `[1].url`; empty for the whole.
     let path: String
     /// The problem: the end of a sentence without its full stop (`is missing`), or a whole sentence.
     let problem: String

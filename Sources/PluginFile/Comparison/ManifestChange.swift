@@ -73,7 +73,7 @@ package struct ManifestComparison: Sendable {
         return old.next(for: weight)
     }
 
-    /// Why the version is wrong, as a sentence; `nil` if it says what has changed.
+    /// The reason why the version is wrong, as a sentence; `nil` if it says what has changed.
     package var problem: String? {
         if new < old { return "The version \(new) is lower than \(old): hosts prefer the old one." }
         guard let weight, new.release < requiredVersion.release || new == old else { return nil }
@@ -248,7 +248,7 @@ extension ManifestComparison {
 private struct ServedInterface {
     let service: ModuleManifest.Service
     let other: ModuleManifest.Service
-    /// Why callers of the service could fail, other than by the records and enumerations that it refers to.
+    /// The reason why callers of the service could fail, other than by the records and enumerations that it refers to.
     var obstacle: String?
     /// Whether the actions differ, apart from these.
     let isChanged: Bool

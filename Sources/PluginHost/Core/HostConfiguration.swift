@@ -37,7 +37,7 @@ public struct HostConfiguration: Sendable {
     /// Default: yes. They exist only once: if there are several hosts at a time, the first one gets them, and the
     /// others report that in ``PluginHost/problems``.
     public var takesLinkedModules = true
-    /// When modules start whose manifests are known without opening their files. Default: with the host. See
+    /// When modules start if their manifests are known without opening their files. Default: with the host. See
     /// <doc:KnownModules>.
     public var start = ModuleStart.eager
     /// The names of modules that start with the host, even if ``start`` is ``HostConfiguration/ModuleStart/lazy``.
@@ -129,7 +129,7 @@ extension HostConfiguration {
         return "\(home)/.cache/pluginhost"
     }
 
-    /// When a module starts that is known without opening its file.
+    /// When a module starts if it is known without opening its file.
     public enum ModuleStart: String, Sendable, CaseIterable {
         /// With the host, or when its file appears.
         case eager

@@ -1,5 +1,5 @@
-/// Which modules run in processes of their own, what they may reach, and what happens if such a process crashes or
-/// hangs.
+/// The settings for isolated modules: which modules run in processes of their own, what they may reach, and what
+/// happens if such a process crashes or hangs.
 ///
 /// An isolated module is the same file with the same manifest, and is called in the same way. If it crashes, the calls
 /// that it was running end with ``/PluginABI/PluginError/Code/moduleCrashed``, and it is started again. See

@@ -25,8 +25,8 @@ public struct RouteStatus: Sendable {
     /// Whether ``overlaps`` is complete. False if the pattern was not compared with every equally specific pattern,
     /// because comparing all routes would take too long.
     public let overlapsAreComplete: Bool
-    /// Why the route is dead: no module offers its action, or the action does not take the route's groups or defaults.
-    /// `nil` if it is not dead.
+    /// The reason why the route is dead: no module offers its action, or the action does not take the route's groups or
+    /// defaults. `nil` if it is not dead.
     public let problem: PluginError?
 }
 

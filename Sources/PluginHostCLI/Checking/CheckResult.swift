@@ -14,7 +14,7 @@ struct CheckResult: Sendable {
         var advice = ""
         /// The action that it is about: `Target/action` or `Type#action`.
         var action: String? = nil
-        /// Where the code is that it is about.
+        /// The place of the code that it is about.
         var place: CodePlace? = nil
         var location: CodeLocation? = nil
 

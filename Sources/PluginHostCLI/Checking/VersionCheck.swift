@@ -75,7 +75,7 @@ extension ManifestComparison {
         return parts.isEmpty ? "no changes" : parts.joined(separator: ", ")
     }
 
-    /// Why versions do not say what has changed: that of the module, and those of its services.
+    /// The reasons why versions do not say what has changed: that of the module, and those of its services.
     var problems: [String] { (problem.map { [$0] } ?? []) + serviceProblems }
 }
 

@@ -18,8 +18,8 @@ public struct URLExplanation: Sendable {
     public internal(set) var parameters: [String: Value] = [:]
     /// The demands of the action on other programs.
     public internal(set) var demands: [String] = []
-    /// Why the URL cannot be opened; `nil` if it can, as far as the guard, the interceptors and the action itself let
-    /// it.
+    /// The reason why the URL cannot be opened; `nil` if it can, as far as the guard, the interceptors and the action
+    /// itself let it.
     public internal(set) var error: PluginError?
     /// The other routes that match the URL.
     public internal(set) var others: [Other] = []

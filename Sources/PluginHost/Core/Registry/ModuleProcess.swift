@@ -14,7 +14,7 @@ protocol ModuleProcess: AnyObject, Sendable {
     /// The memory and the processor time that it uses; `nil` if it has ended, or they cannot be read. Does not block.
     var usage: ProcessUsage? { get }
 
-    /// Why the process has ended, as a sentence; `nil` while it runs.
+    /// The reason why the process has ended, as a sentence; `nil` while it runs.
     var ending: String? { get }
 
     /// Whether it is being debugged, so that no deadline ends it.

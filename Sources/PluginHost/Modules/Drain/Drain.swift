@@ -22,7 +22,7 @@ struct Drains: Sendable {
 struct Draining: Sendable {
     let generation: Generation
     let since = Date()
-    /// When the generation stopped serving, in `CLOCK_MONOTONIC` nanoseconds.
+    /// The time when the generation stopped serving, in `CLOCK_MONOTONIC` nanoseconds.
     let begin = monotonicNow()
     var stage = Stage.leaving
 
@@ -34,7 +34,7 @@ struct Draining: Sendable {
         case overdue
     }
 
-    /// How long the generation has not served, in nanoseconds.
+    /// The time since the generation stopped serving, in nanoseconds.
     var age: Int64 { monotonicNow() - begin }
 }
 

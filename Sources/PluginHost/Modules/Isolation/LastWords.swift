@@ -64,7 +64,7 @@ final class LastWords: Sendable {
 }
 
 extension ModuleProcess {
-    /// Why the process has ended, with its last words, as sentences; `nil` while it runs.
+    /// The reason why the process has ended, with its last words, as sentences; `nil` while it runs.
     var report: String? {
         guard let ending else { return nil }
         let lines = lastWords

@@ -10,7 +10,7 @@ final class Crashes: Sendable {
         var digest: UInt64 = 0
         /// The crashes that count.
         var count = 0
-        /// When the last one was, in nanoseconds of CLOCK_MONOTONIC.
+        /// The time of the last one, in nanoseconds of CLOCK_MONOTONIC.
         var last: Int64 = 0
         /// How often the module was started again in total.
         var restarts = 0

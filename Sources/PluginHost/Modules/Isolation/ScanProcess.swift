@@ -181,7 +181,7 @@ struct ScanProcess {
         }
     }
 
-    /// How far the process has come.
+    /// The progress of the process: the sum of the steps that it has reached with its files.
     private var progress: Int {
         let steps = (0..<count).map { plugin_scan_get_step(scan, UInt32($0)) }
         return steps.reduce(0) { $0 + Int(min($1, PLUGIN_SCAN_PASSED.rawValue)) }

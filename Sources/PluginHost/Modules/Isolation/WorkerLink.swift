@@ -16,7 +16,7 @@ final class WorkerLink: @unchecked Sendable {
     struct Lost {
         /// The calls, the inner ones first: the number of the factory for each that makes an instance.
         var factories: [UInt64?] = []
-        /// When the module's time for the last one is over, in nanoseconds of CLOCK_MONOTONIC.
+        /// The end of the module's time for the last one, in nanoseconds of CLOCK_MONOTONIC.
         var limit: Int64 = 0
         /// Whether no other call may run beside one of them.
         var isSerial = false

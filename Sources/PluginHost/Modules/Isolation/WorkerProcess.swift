@@ -53,9 +53,9 @@ final class WorkerProcess: ModuleProcess, Sendable {
         var link: WorkerLink?
         /// The descriptor of the process; -1 if there is none.
         var descriptor: Int32 = -1
-        /// Why the host has ended the process.
+        /// The reason why the host has ended the process.
         var doom: String?
-        /// Why the process has ended.
+        /// The reason why the process has ended.
         var ending: String?
         /// Whether it ended while it was still needed.
         var hasCrashed = false

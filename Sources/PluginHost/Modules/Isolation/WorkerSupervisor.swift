@@ -26,7 +26,8 @@ final class WorkerSupervisor: Sendable {
         /// The bytes received so far of an incomplete message from the worker.
         var received: [UInt8] = []
         var servedChannels: Set<UInt32> = []
-        /// When the process, which has closed its socket, is ended if it still runs, in nanoseconds of CLOCK_MONOTONIC.
+        /// The time when the process is ended if it has closed its socket and still runs, in nanoseconds of
+        /// CLOCK_MONOTONIC.
         var end = Int64.max
     }
 
@@ -167,7 +168,7 @@ final class WorkerSupervisor: Sendable {
     // MARK: Threads of root
 
     private static let isRoot = geteuid() == 0
-    /// When the threads are counted again, in nanoseconds of CLOCK_MONOTONIC.
+    /// The time when the threads are counted again, in nanoseconds of CLOCK_MONOTONIC.
     private nonisolated(unsafe) var nextCount: Int64 = 0
 
     /// Whether there are processes whose threads the kernel should limit, and does not, because they are those of root.

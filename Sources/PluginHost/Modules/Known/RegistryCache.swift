@@ -54,7 +54,7 @@ final class RegistryCache: Sendable {
         self.state = Mutex(state)
     }
 
-    /// Why the file was ignored or cannot be written: each problem once.
+    /// The reasons why the file was ignored or cannot be written, each once.
     var problems: [PluginError] { state.withLock { $0.problems } }
 
     /// All that is known, in the order of the bytes of the paths.

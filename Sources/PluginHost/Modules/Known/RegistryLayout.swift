@@ -26,7 +26,7 @@ enum RegistryLayout {
         /// A slice of the file, like the other three; the slices in the tables are slices of this one.
         var texts = Slice()
 
-        /// Where the bytes begin that the checksum covers.
+        /// The offset of the first byte that the checksum covers.
         static let checked = MemoryLayout<Header>.offset(of: \.key)!
     }
 
@@ -125,7 +125,7 @@ struct RegistryContent: Sendable {
         }
     }
 
-    /// Why a file is ignored: a predicate.
+    /// The reason why a file is ignored: a predicate.
     struct Fault: Error {
         let text: String
         init(_ text: String) { self.text = text }

@@ -254,7 +254,7 @@ struct StartedHook {
     let hook: ModuleManifest.Hook
     let generation: Generation
     fileprivate let hooks: Hooks
-    /// When the hook was started, in `CLOCK_MONOTONIC` nanoseconds.
+    /// The time when the hook was started, in `CLOCK_MONOTONIC` nanoseconds.
     let start: Int64
     let outcome: AwaitedOutcome
     /// The timeout of the hook.

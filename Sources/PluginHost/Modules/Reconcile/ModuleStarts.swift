@@ -61,7 +61,7 @@ final class SlowStart: @unchecked Sendable {
     let hook: String
     /// Whether the hook is one of the module that it replaces; none of its own is running.
     let isOfPredecessor: Bool
-    /// When the hook was called, in `CLOCK_MONOTONIC` nanoseconds.
+    /// The time when the hook was called, in `CLOCK_MONOTONIC` nanoseconds.
     private let begin: Int64
     /// The result of the hook; `nil` while it runs.
     var outcome: Result<Void, PluginError>?
