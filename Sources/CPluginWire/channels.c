@@ -128,10 +128,10 @@ void plugin_wire_end(plugin_wire *wire) {
     }
 }
 
-/* The longest sleep of a thread of the host: the other side can make the futex pass over whom it should wake. */
+/* The longest sleep of a thread of the host: the other side can make the futex skip the thread that should be woken. */
 #define SLEEP_NANOSECONDS 2000000000
 
-/* Returns until when this side may sleep, or 0. */
+/* Returns the time until which this side may sleep, or 0. */
 static int64_t end_of_sleep(const plugin_wire *wire, int64_t deadline) {
     if (wire->side != PLUGIN_WIRE_HOST) return deadline;
     int64_t end = now() + SLEEP_NANOSECONDS;
@@ -250,7 +250,7 @@ int plugin_wire_send(plugin_wire *wire, uint32_t index, const plugin_wire_messag
 /* Up to where the worker reads the host's values in place. The rest is for messages that come meanwhile. */
 enum { IN_PLACE_MAX = PLUGIN_WIRE_CHANNEL_BYTES / 2 };
 
-/* Makes a message of a head and the values in a channel. Returns 0, or 1 if they make no sense. */
+/* Makes a message of a head and the values in a channel. Returns 0, or 1 if they are not valid. */
 static int make_in_place(plugin_wire *wire, uint32_t index, const wire_head *head, plugin_wire_message *message) {
     uint32_t *in_use = &wire->in_use[index];
     if (wire_read(head, wire->channels[index].bytes[PLUGIN_WIRE_HOST] + *in_use, message)) return 1;

@@ -98,7 +98,7 @@ static void *map(int descriptor, uint32_t length, int is_shared) {
     int flags = is_shared ? MAP_SHARED : MAP_PRIVATE;
     void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, flags, descriptor, 0);
     if (memory == MAP_FAILED) return NULL;
-    (void)madvise(memory, length, MADV_DONTFORK); /* so that it is not mapped any more after its use */
+    (void)madvise(memory, length, MADV_DONTFORK); /* so that it is not mapped after its use */
     (void)madvise(memory, length, MADV_DONTDUMP);
     return memory;
 }

@@ -19,7 +19,7 @@ int wire_rooms_leave(plugin_wire_rooms *rooms, uint32_t number);
 void wire_rooms_close(plugin_wire_rooms *rooms);
 int wire_rooms_fill(plugin_wire_rooms *rooms, uint32_t number, const plugin_wire_message *message, uint32_t length);
 
-/* Maps a room with values of the other side, of which there is then no other use. Returns null if it makes no sense. */
+/* Maps a room with values of the other side, of which there is then no other use. Returns null if it is not valid. */
 uint8_t *wire_rooms_map(plugin_wire_rooms *rooms, uint32_t number, uint32_t length);
 /* Ends that use; or, if `bytes` is null, removes a room with own values that were not sent. */
 void wire_rooms_unmap(plugin_wire_rooms *rooms, uint32_t number, void *bytes, uint32_t length);

@@ -39,12 +39,12 @@ static int has_contents(const plugin_value *value) {
     return value->kind >= PLUGIN_KIND_STRING && value->kind <= PLUGIN_KIND_MAP && value->count && value->as.string;
 }
 
-/* A list or map that nests too deeply is sent without its contents, and refused by whoever checks it. */
+/* A list or map that nests too deeply is sent without its contents, and refused when it is checked. */
 static int is_too_deep(const plugin_value *value, uint32_t depth) {
     return depth >= DEPTH_MAX && (value->kind == PLUGIN_KIND_LIST || value->kind == PLUGIN_KIND_MAP);
 }
 
-/* Returns a value as it is sent: no pointer, and no bytes that nobody has written. */
+/* Returns a value as it is sent: without a pointer, and without uninitialised bytes. */
 static plugin_value bare(wire_out *out, const plugin_value *value, uint32_t depth) {
     plugin_value bare;
     memset(&bare, 0, sizeof bare);
@@ -108,7 +108,7 @@ void wire_put_values(wire_out *out, const plugin_value *values, size_t count, ui
 
 /* ------------------------------------------------------------------------------------- reading */
 
-/* Returns the next bytes; null if there are not so many. */
+/* Returns the next bytes; null if there are fewer. */
 static void *next(wire_in *in, uint64_t count) {
     size_t left = in->size - in->used;
     if (count > left || aligned(count) > left) return NULL;

@@ -1,5 +1,5 @@
-/* What the module may reach and use, settled before its file is opened, while the process has one thread. Each part
- * is tried; one that this system lacks is reported to the host, and the end of the process if all are required. */
+/* What the module may reach and use, determined before its file is opened, while the process has one thread. Each part
+ * is tried; one that this system lacks is reported to the host, and ends the process if all are required. */
 #define _GNU_SOURCE
 #include "worker.h"
 
@@ -90,7 +90,7 @@ static void be_first_victim(void) {
 
 static void drop_capabilities(void) {
     for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
-        prctl(PR_CAPBSET_DROP, capability, 0, 0, 0); /* refused without privileges, which are then not there */
+        prctl(PR_CAPBSET_DROP, capability, 0, 0, 0); /* refused without privileges, but then there are none to drop */
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct none[2];
     memset(none, 0, sizeof none);

@@ -36,7 +36,7 @@ static void read_configuration(const plugin_host *host, void (*receiver)(void *,
     uint32_t channel = plugin_worker_begin();
     plugin_worker_exchange(channel, &message);
     int is_there = message.flags & PLUGIN_WIRE_VALUE && message.count && message.values->kind == PLUGIN_KIND_MAP;
-    if (receiver) receiver(data, is_there ? message.values : &empty); /* an error is no configuration */
+    if (receiver) receiver(data, is_there ? message.values : &empty); /* an error is not a configuration */
     plugin_wire_dispose(&message);
     plugin_worker_end(channel);
 }
@@ -242,7 +242,7 @@ static void request_service(const plugin_host *host, plugin_token parent, plugin
     ask_for_description(message, completion, data);
 }
 
-/* The one to whom a description goes that arrives later. */
+/* The receiver of a description that arrives later. */
 static void pass_later_description(void *data, const plugin_value *value, const plugin_error *error) {
     plugin_worker_pending *asked = data;
     if (value && value->kind == PLUGIN_KIND_MAP) {

@@ -31,7 +31,7 @@ void plugin_worker_put_request(const plugin_request *borrowed, plugin_value *val
     values[2] = plugin_worker_text(request.target);
     values[3] = plugin_worker_text(request.action);
     values[4] = plugin_value_int((int64_t)request.object);
-    /* What is no list of parameters is described to the host, which refuses it. */
+    /* Anything that is not a list of parameters is described to the host, which refuses it. */
     values[5] = plugin_value_map(is_sound ? request.parameters : NULL, is_sound ? (uint32_t)request.parameter_count : 0);
     values[6] = plugin_value_int((int64_t)request.parameter_count);
     values[7] = plugin_value_int(request.timeout);

@@ -1,5 +1,5 @@
 /* The arguments: "scan", the process id of the host, the limit of processor time in seconds, and the paths; or
- * "describe", the same two numbers, one path, and the types whose code must not run, in a line each. */
+ * "describe", the same two numbers, one path, and the types whose code must not run, one per line. */
 #define _GNU_SOURCE
 #include "plugin_scan.h"
 #include "worker.h"

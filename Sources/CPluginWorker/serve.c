@@ -39,18 +39,18 @@ static pthread_mutex_t sending = PTHREAD_MUTEX_INITIALIZER;
 void plugin_worker_announce(uint32_t number) {
     pthread_mutex_lock(&sending);
     if (send(PLUGIN_WIRE_SOCKET, &number, sizeof number, MSG_NOSIGNAL) != sizeof number)
-        plugin_worker_give_up("the host does not listen any more");
+        plugin_worker_give_up("the host no longer reads its socket");
     pthread_mutex_unlock(&sending);
 }
 
 static int received = -1; /* the descriptor that has come with the message that is being read */
 
-/* Reads so many bytes, or ends the process with the host. */
+/* Reads `count` bytes, or ends the process if the host has ended. */
 static void read_all(void *bytes, size_t count) {
     for (size_t done = 0; done < count;) {
         int64_t read = plugin_wire_hear(PLUGIN_WIRE_SOCKET, (uint8_t *)bytes + done, count - done, &received);
         if (read == 0) _exit(0);
-        if (read < 0 && errno != EINTR) plugin_worker_give_up("the host cannot be heard any more");
+        if (read < 0 && errno != EINTR) plugin_worker_give_up("messages of the host can no longer be received");
         if (read > 0) done += (size_t)read;
     }
 }

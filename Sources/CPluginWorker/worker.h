@@ -47,14 +47,14 @@ typedef struct plugin_worker_frame {
 
 /* Begins to ask on behalf of this thread: takes the channel of the call that runs on it, or one of its own. */
 uint32_t plugin_worker_begin(void);
-/* Begins to reply, or to ask what the host answers at once: some channels are kept for this. */
+/* Begins to reply, or to ask what the host answers immediately: some channels are kept for this. */
 uint32_t plugin_worker_begin_brief(void);
 void plugin_worker_end(uint32_t channel);
 /* Sends a message and waits for the answer, which replaces it; `values` of the message are borrowed. Returns
  * PLUGIN_WIRE_PUT; without an answer, PLUGIN_WIRE_TOO_LARGE or PLUGIN_WIRE_NO_ROOM. Between plugin_worker_begin and
  * plugin_worker_end. */
 int plugin_worker_exchange(uint32_t channel, plugin_wire_message *message);
-/* All of that for messages that the host answers at once, and without values. Returns `a` of the answer; 0 if the
+/* All of that for messages that the host answers immediately, and without values. Returns `a` of the answer; 0 if the
  * message is too large. */
 uint64_t plugin_worker_ask(plugin_wire_message message);
 /* Returns a message without values. */
@@ -80,7 +80,7 @@ void plugin_worker_fail_unsent(int reason, plugin_completion completion, void *d
 /* The request as values; at most WORKER_REQUEST_VALUES. */
 enum { WORKER_REQUEST_VALUES = 11 };
 void plugin_worker_put_request(const plugin_request *request, plugin_value *values);
-/* A request that was begun, and the one to whom its outcome goes. */
+/* A request that was begun, and the receiver of its outcome. */
 typedef struct plugin_worker_pending {
     plugin_completion completion;
     void *data;

@@ -9,7 +9,7 @@ import PluginHost
 ///     print(facade.text)
 ///
 /// The file compiles in modules and in programs, because it calls through a ``/PluginABI/Caller``. The command
-/// `pluginhost facade` prints it. (The counterpart in CTMediator is a category, which is written by hand.)
+/// `pluginhost facade` prints it.
 public struct Facade: Sendable {
     /// The source code. Equal manifests result in equal text.
     public let text: String

@@ -69,7 +69,7 @@ import Testing
         (#""targets": [{"name": "T", "actions": [{"name": "a", "result": "Draft"}]}]"#, "unknown result \"Draft\""),
         (
             #""targets": [{"name": "T", "actions": [{"name": "a", "parameters": [{"name": "p", "type": "int?"}]}]}]"#,
-            "one of type \"int\" that is not required"
+            "write \"int\", without \"required\""
         ),
         (
             #""values": [{"name": "A", "cases": ["x"]}], "targets": [{"name": "T", "actions": [{"name": "a", "#

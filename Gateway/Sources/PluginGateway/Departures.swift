@@ -14,8 +14,8 @@ final class Departures: Sendable {
 
     init(writeTimeout: Duration) { self.writeTimeout = writeTimeout }
 
-    /// Calls `leave` once, on the thread of the connection or at once, if the client leaves before ``forget(_:)``, or
-    /// has left already. Requests of a connection come one after the other.
+    /// Calls `leave` once, on the thread of the connection or immediately, if the client leaves before ``forget(_:)``,
+    /// or has left already. Requests of a connection come one after the other.
     ///
     /// A client that leaves while the handler is being added is not noticed; ``PluginGateway/connectionHandler`` is there
     /// from the beginning.

@@ -45,11 +45,11 @@ public struct GatewayConfiguration: Sendable {
 
     /// Who may use a gateway.
     public enum Access: Sendable {
-        /// Whoever connects from this machine. The address of the client must be known; see ``ConnectionContext``.
+        /// Clients on this machine. The address of the client must be known; see ``ConnectionContext``.
         case loopback
-        /// Whoever sends one of these tokens (`Authorization: Bearer …`).
+        /// Clients that send one of these tokens (`Authorization: Bearer …`).
         case tokens(BearerTokens)
-        /// Everybody but web pages of other origins. For a program whose own middleware decides.
+        /// All clients except web pages of other origins. For a program whose own middleware decides.
         case everyone
     }
 }

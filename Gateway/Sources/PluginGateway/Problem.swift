@@ -76,8 +76,8 @@ extension PluginError.Code {
 }
 
 extension Problem {
-    /// The status for each code. An error of a module has the status 422, unless it stands here with 500 or more: the
-    /// client cannot have meant what a module looked for in vain.
+    /// The status for each code. An error of a module has the status 422, unless the status here is 500 or more: if a
+    /// module has looked for something in vain, that is not what the client asked for.
     static let statuses: [PluginError.Code: HTTPResponse.Status] = {
         var statuses: [PluginError.Code: HTTPResponse.Status] = [:]
         func add(_ status: HTTPResponse.Status, _ codes: PluginError.Code...) {

@@ -141,8 +141,8 @@ typedef struct plugin_module {
     const plugin_factory *factories; /* of targets with instances, see plugin_abi/instances.h */
     uint64_t factory_count;
     void *data; /* passed to the functions below, each of which may be null */
-    /* Passes the host's table, which the module keeps. Called before everything else here. Returns
-     * 0, or else refuses. Calls: to others from @setUp on, to itself from @init. [one at a time] */
+    /* Passes the host's table, which the module keeps. Called first. Returns 0; any other number
+     * refuses. It may call others only from @setUp on, and itself from @init on. [one at a time] */
     int32_t (*activate)(void *data, const plugin_host *host);
     /* Called after the last call, and after a failed start, even if `activate` has refused: stops
      * the module's threads and timers, and waits until they have ended. [one at a time] */

@@ -9,7 +9,7 @@ typedef struct plugin_host_private_result {
     /* The content, to be freed with `free`; null unless a file was read. */
     void *bytes;
     size_t count;
-    /* What is wrong with the folder or the file, a static text; null if nothing is, or `code` tells. */
+    /* What is wrong with the folder or the file, a static text; null if nothing is, or if `code` states it. */
     const char *fault;
     /* An error number; 0 if there is none. ENOENT if the folder or the file does not exist. */
     int code;

@@ -3,7 +3,7 @@
  *
  * A scan process opens files before the host does. It notes how far it has come with each file, and why the dynamic
  * linker refuses one, and copies the manifests. If there is only one, it may also describe the module. The files can
- * write to the memory, too, so the host believes nothing but that a file has passed; a name is a claim.
+ * write to the memory, too, so the host relies only on the fact that a file has passed; a name is a claim.
  */
 #ifndef PLUGIN_SCAN_H
 #define PLUGIN_SCAN_H
@@ -43,12 +43,12 @@ void plugin_scan_get_reason(const plugin_scan *scan, uint32_t file, char reason[
 
 /* Keeps the description of the module in the only file, unless it is too large. */
 void plugin_scan_set_description(plugin_scan *scan, const plugin_wire_message *message);
-/* Copies and checks the description. Returns 0; 1 if there is none, or it makes no sense. */
+/* Copies and checks the description. Returns 0; 1 if there is none, or it is not valid. */
 int plugin_scan_get_description(const plugin_scan *scan, plugin_wire_message *message);
 
 /* Keeps the manifest of the module in a file, if its description can be read. `descriptor` is that of the memory. */
 void plugin_scan_set_manifest(plugin_scan *scan, int descriptor, uint32_t file, const plugin_module *module);
-/* Copies the manifest to `bytes`, which has place for PLUGIN_MANIFEST_MAX_BYTES. Returns its length, or 0. */
+/* Copies the manifest to `bytes`, which can hold PLUGIN_MANIFEST_MAX_BYTES. Returns its length, or 0. */
 uint64_t plugin_scan_get_manifest(const plugin_scan *scan, uint32_t file, uint8_t *bytes);
 
 #endif

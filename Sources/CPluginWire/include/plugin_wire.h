@@ -3,20 +3,20 @@
  * uses plugin_scan.h instead
  *
  * Both sides share memory with channels. A channel belongs to one thread of the host and one of the worker while a call
- * runs on it: they take turns, and whoever waits also executes what the other side asks for, so nested calls in either
- * direction run on the threads that wait. One-way messages of the host are byte strings on a socket.
+ * runs on it: they take turns, and the side that waits also serves the requests of the other one, so nested calls in
+ * either direction run on the threads that wait. One-way messages of the host are byte strings on a socket.
  *
- * Values travel in canonical pre-order: a block of 16-byte values, followed for each one, in order, by what it contains,
- * 8-aligned. Pointers are not sent: the reader assigns them from its own position, so there is no offset to trust, and
- * nothing can be shared or circular. The host copies a message once into memory of its own, and checks the copy. What
- * it accepts has pointers that can be read; kinds, texts and objects are checked by whoever uses the values.
- * The worker trusts the host and reads small messages where they are; the host writes those that follow, while a call
- * is nested in another one, behind what the worker still reads.
+ * Values travel in canonical pre-order: a block of 16-byte values, followed for each one, in order, by what it
+ * contains, 8-aligned. Pointers are not sent: the reader assigns them from its own position, so there is no offset to
+ * trust, and nothing can be shared or circular. The host copies a message once into memory of its own, and checks the
+ * copy. What it accepts has pointers that can be read; kinds, texts and objects are checked by the code that uses the
+ * values. The worker trusts the host and reads small messages where they are; the host writes those that follow, while
+ * a call is nested in another one, behind what the worker still reads.
  *
  * Values that take more bytes than a channel has are in a room: memory of their own, a memfd that the host creates for
  * either direction. The message names the room by its number; the worker gets the descriptor over the socket. The
- * reader maps a room privately and copies nothing. Nothing can be written into it any more: the host seals its own
- * rooms before it sends them, and those of the worker before it reads them.
+ * reader maps a room privately and copies nothing. Its content can no longer change: the host seals its own rooms
+ * before it sends them, and those of the worker before it reads them.
  */
 #ifndef PLUGIN_WIRE_H
 #define PLUGIN_WIRE_H
@@ -141,7 +141,7 @@ typedef struct plugin_wire_message {
     plugin_value scalar;
     const plugin_value *values;
     uint32_t count;
-    uint32_t has_objects; /* set by whoever reads or copies: whether `values` contain an object */
+    uint32_t has_objects; /* set when the message is read or copied: whether `values` contain an object */
     uint32_t room;        /* the number of the room in which the values are; 0 for none */
     uint32_t length;      /* how many bytes they take there; with `in_use`, what that was before */
     plugin_wire_rooms *rooms; /* of which that room is one */
@@ -158,7 +158,7 @@ typedef struct plugin_wire plugin_wire;
 int plugin_wire_create(void);
 /* Maps the memory. Returns null, and sets errno, if that is not possible. The descriptor may be closed then. */
 plugin_wire *plugin_wire_map(int descriptor, uint32_t side);
-/* Removes the mapping, which no thread may use any more. */
+/* Removes the mapping, which no thread may use afterwards. */
 void plugin_wire_unmap(plugin_wire *wire);
 /* Notes that the other side has ended, and wakes all threads that wait for it here. */
 void plugin_wire_end(plugin_wire *wire);
@@ -177,7 +177,7 @@ int plugin_wire_send(plugin_wire *wire, uint32_t channel, const plugin_wire_mess
 int plugin_wire_await(plugin_wire *wire, uint32_t channel, int64_t deadline);
 /* Reads the message in a channel whose turn has come: the host copies it. The worker disposes of the messages on a
  * channel in reverse order, and of each before it sends the next one there, except for nested ones. Returns 0, or 1 if
- * the message makes no sense. */
+ * the message is not valid. */
 int plugin_wire_receive(plugin_wire *wire, uint32_t channel, plugin_wire_message *message);
 
 /* Frees the values of a message that was received, unpacked or copied, or put into a room and not sent. */
@@ -194,7 +194,7 @@ int plugin_wire_copy(plugin_wire_message *message, uint32_t limit);
  * if its values take too many bytes, or there is no memory. */
 uint8_t *plugin_wire_pack(const plugin_wire_message *message, size_t *count);
 /* Reads `count` bytes, those after the first eight. Without shared memory (null), there are no rooms. Returns 0, or 1
- * if they make no sense. */
+ * if they are not valid. */
 int plugin_wire_unpack(plugin_wire *wire, const uint8_t *bytes, size_t count, plugin_wire_message *message);
 
 /* -------------------------------------------------------------------------------------- rooms */

@@ -1,4 +1,4 @@
-// A literal of parameters with a nested list or map of several types does not compile. Of itself, the compiler says
+// A literal of parameters with a nested list or map of several types does not compile. By itself, the compiler says
 // only that it cannot convert `[Any]`. The unavailable functions here match such literals, and say what to write.
 
 extension HostContext {

@@ -22,13 +22,13 @@ public struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
         get { details?.source }
         set { details = .make(newValue, fault) }
     }
-    /// What is wrong in a value, as long as it is not known what the value is. Not a part of the error's identity.
+    /// The problem with a value, until it is known which value that is. Not a part of the error's identity.
     var fault: ValueFault? {
         get { details?.fault }
         set { details = .make(source, newValue) }
     }
 
-    /// What most errors do not have. Behind one reference, because every call makes room for an error.
+    /// The parts that most errors do not have, behind one reference, because every call reserves space for an error.
     private final class Details: Sendable {
         let source: String?
         let fault: ValueFault?
@@ -125,7 +125,7 @@ extension PluginError.Code {
     public static let methodNotAllowed: Self = "methodNotAllowed"
     /// The program's guard can decide about the call only asynchronously, and the caller cannot wait.
     public static let asynchronousGuard: Self = "asynchronousGuard"
-    /// A route leads to an action that nobody offers, or has groups or defaults that the action does not take.
+    /// A route leads to an action that no module offers, or has groups or defaults that the action does not take.
     public static let deadRoute: Self = "deadRoute"
     /// For this call, the configuration names an interceptor that no module currently offers.
     public static let interceptorMissing: Self = "interceptorMissing"
@@ -154,7 +154,7 @@ extension PluginError.Code {
     public static let circularWait: Self = "circularWait"
     /// The instance of the target could not be made.
     public static let instanceFailed: Self = "instanceFailed"
-    /// The isolated module that ran the call is not running any more: it crashed, exited, or was ended because it hung.
+    /// The isolated module that ran the call is no longer running: it crashed, exited, or was ended because it hung.
     /// Whether the call has had an effect is unknown. For a file: its code crashed or exited during a safe scan.
     public static let moduleCrashed: Self = "moduleCrashed"
     /// The host is not running.

@@ -38,8 +38,8 @@ public final class Reply<Result: ActionResult>: Sendable, ReplyHandle {
 
 /// A reply handle of any type of result.
 @usableFromInline protocol ReplyHandle: AnyObject {
-    /// Makes the reply due. Not before all inputs of the action have been read: if one of them cannot be read, the call
-    /// is rejected for that reason, and not because the handle is released.
+    /// Makes the reply due. To be called after all inputs of the action have been read: if one of them cannot be read,
+    /// the call is rejected for that reason, not because the handle is released.
     func handOut()
 }
 

@@ -2,7 +2,7 @@
 public struct ServiceInfo: Sendable, Hashable {
     /// The name by which callers request the service.
     public let name: String
-    /// The version that serves.
+    /// The version of the implementation.
     public let version: String
     /// The module that offers the service.
     public let module: String

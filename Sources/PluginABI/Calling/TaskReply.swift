@@ -29,7 +29,7 @@
         }
     }
 
-    /// Makes the host cancel the task when nothing waits for the reply any more. If the task has already replied, the
+    /// Makes the host cancel the task when nothing waits for the reply any longer. If the task has already replied, the
     /// host releases it immediately.
     @usableFromInline package func comes(from task: Task<Void, any Error>) {
         host.pointee.on_cancel(

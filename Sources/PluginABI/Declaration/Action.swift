@@ -65,7 +65,7 @@ public struct ActionDeclaration: Sendable {
     var isRemote = false
     /// Whether calling it twice has the effect of calling it once.
     var isIdempotent = false
-    /// What the action demands of other programs, which the program's guard checks.
+    /// The demands of the action on other programs, which the program's guard checks.
     var demands: [String] = []
     var summary = ""
     /// The prefix of the names of the events that the action handles; `nil` if the action handles only the event that

@@ -1,5 +1,5 @@
-/// An action behind its C function. A call does not retain it, because calls must be cheap; its members do not change
-/// while it can be called.
+/// An action, as the data of its C function. A call does not retain it, because calls must be cheap; its members do not
+/// change while it can be called.
 final class ActionFunction {
     private let run: @Sendable (Invocation) throws -> Void
     /// The names of the action and of its parameters, for errors; empty for a callback.

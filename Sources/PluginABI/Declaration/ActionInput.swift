@@ -32,7 +32,7 @@ public struct ParameterDeclaration: Sendable {
     public var defaultValue: Value
     /// One sentence for people; may be empty.
     public var summary: String
-    /// What the declaration stands for.
+    /// The kind of input that is declared.
     @usableFromInline enum Role: Sendable {
         case parameter
         /// The parameters that the action does not declare.
@@ -103,7 +103,7 @@ public struct Invocation {
 /// The inputs of a call, read one after another in declared order.
 public struct InvocationInputs {
     @usableFromInline let call: Invocation
-    /// The number of arguments that were read; 0, too, after an input that is not an argument could not be read.
+    /// The number of arguments that were read; also 0 if an input that is not an argument could not be read.
     @usableFromInline var next = 0
     /// The handle that the action is about to receive.
     @usableFromInline var reply: (any ReplyHandle)?

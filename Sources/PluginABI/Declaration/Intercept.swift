@@ -9,8 +9,8 @@
 /// The interceptor has no effect until the host's configuration names it and the calls that it applies to. It runs on
 /// the thread of the call, possibly concurrently, unless the module is serial.
 public struct Intercept: ManifestPart {
-    /// The rest of a call: further interceptors, then the action. Until it returns, the interceptor may call this any
-    /// number of times, or not at all.
+    /// Continues a call: runs the further interceptors, then the action. Until it returns, the interceptor may call
+    /// this any number of times, or not at all.
     public typealias Next = (InterceptedCall) throws -> Value
     /// The asynchronous form of ``Intercept/Next``.
     public typealias AsyncNext = (InterceptedCall) async throws -> Value
@@ -23,8 +23,8 @@ public struct Intercept: ManifestPart {
     ///
     /// - Parameters:
     ///   - name: The name used in the host's configuration: `[A-Za-z_][A-Za-z0-9_.-]*`, unique in the module.
-    ///   - body: The code. It gets the call and the rest of the call; the value that it returns or the error that it
-    ///     throws is the outcome.
+    ///   - body: The code. It gets the call and the function that continues it; the value that it returns or the error
+    ///     that it throws is the outcome.
     public init(_ name: String, _ body: @escaping @Sendable (_ call: InterceptedCall, _ next: Next) throws -> Value) {
         self.name = name
         action =

@@ -1,6 +1,6 @@
-// `.instance()` in a target without an instance: a compile error that says what to do. The action's closure gets
-// something on which it can call anything, so that it is not the closure that does not compile. `.instance()` throws,
-// which is an error without `try`, and the deprecation says why, as in UncrossableResults.swift.
+// `.instance()` in a target without an instance: a compile error that says what to do. The action's closure gets a
+// value on which it can call anything, so that the closure compiles and the only error is the use of `.instance()`,
+// which throws and is not marked with `try`. The deprecation says why, as in UncrossableResults.swift.
 
 /// Stands for the instance that a target without `make:` does not have.
 @dynamicMemberLookup @dynamicCallable

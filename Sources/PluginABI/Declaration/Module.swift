@@ -130,7 +130,7 @@ public final class ModuleDescription {
         let objects = parts.compactMap { $0 as? ObjectTypeDeclaration }.map { ($0.instanceType, $0.name) }
         var book = TypeBook(objects: objects, without: without, begin)
         var text = describe(parts, book)
-        // Each time, there is one more type that is no record.
+        // Each round finds at least one more type that is not a record.
         while book.isInvalid {
             book = TypeBook(objects: objects, without: without, refused: book.refused, begin)
             text = describe(parts, book)

@@ -13,6 +13,5 @@
 /// To link it into a program, compile it with `.define("PLUGIN_LINKED_IN")`, because a program can have only one
 /// `plugin_module_entry`. A shared library that a program is linked with, or that is preloaded, needs only the record.
 /// The closure of the record must not call `plugin_module_entry`: if several libraries of a process export it, the name
-/// leads to the function of the first one. The idea comes from BeeHive, whose annotations are records in a section of
-/// the program.
+/// leads to the function of the first one.
 public typealias ModuleRecord = @convention(c) () -> UnsafePointer<plugin_module>

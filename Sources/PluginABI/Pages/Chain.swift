@@ -1,5 +1,4 @@
-// Event bubbling: an event goes from an object to its parent, and on to the module and the program. The model is the
-// responder chain of AppKit and UIKit, as the GHL demo uses it for events of its views.
+// Event bubbling: an event goes from an object to its parent, and on to the module and the program.
 
 extension HostContext {
     /// Emits an event up the chain: to an object, its parent, that object's parent and so on, then to the module, then

@@ -11,9 +11,9 @@ enum SimplestValue {
         fileprivate var values: [ObjectIdentifier: Any?] = [:]
     }
 
-    /// Makes a value; `nil` if the type accepts none that can be thought of.
+    /// Makes a value; `nil` if the type accepts none of those that are tried.
     ///
-    /// - Parameter depth: The number of values around it.
+    /// - Parameter depth: The number of values that enclose it.
     static func make<T: Decodable>(_ type: T.Type, depth: Int, _ memory: Memory) -> T? {
         guard depth < TypeBook.depthMax else { return nil }
         let identifier = ObjectIdentifier(type)

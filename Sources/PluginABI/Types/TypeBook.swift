@@ -19,18 +19,18 @@ final class TypeBook {
 
     /// The records and enumerations as JSON, for `values`.
     private(set) var declarations: [String] = []
-    /// What has no type, and why.
+    /// The parts that have no type, with the reasons.
     private(set) var notes: [String] = []
-    /// Whether a record refers to itself that turned out not to be one. Everything must be derived again.
+    /// Whether a type that refers to itself has turned out not to be a record. Everything must then be derived again.
     private(set) var isInvalid = false
-    /// The types that are no records.
+    /// The types that are not records.
     private(set) var refused: Set<ObjectIdentifier>
 
     private var known: [ObjectIdentifier: Named] = [:]
     private var names: Set<String>
     private let objects: [(type: ObjectIdentifier, name: String)]
 
-    /// What is being derived, from the outside to the inside.
+    /// The types that are being derived, the outermost first.
     private enum Step {
         case record(ObjectIdentifier, name: String)
         case collection
@@ -70,7 +70,7 @@ final class TypeBook {
 
     private var crashing: Set<ObjectIdentifier> = []
 
-    /// Returns what a parameter or result of a Swift type is.
+    /// Returns the name, in the manifest, of the type of a parameter or result.
     ///
     /// - Parameter kind: The kind that the type declares.
     func name(of type: Any.Type, declared kind: Value.Kind) -> String {
@@ -78,15 +78,15 @@ final class TypeBook {
         return kind == .any || kind == named.kind ? named.text : kind.rawValue
     }
 
-    /// Returns what a value of a Swift type is.
+    /// Returns the manifest's type for values of a Swift type.
     func name(of type: Any.Type) -> Named {
         let identifier = ObjectIdentifier(type)
         if let named = known[identifier] { return named }
         if let named = reference(to: identifier) { return named }
-        // A type that is declared to be itself is anything.
+        // A type that is declared as itself can be anything.
         guard path.count < Self.depthMax, !resolving.contains(identifier) else { return Named(.any) }
         let named = derive(type)
-        // What else is inside of a record may refer to that record.
+        // Any other type inside a record may refer to that record.
         if path.isEmpty || declaredNames[identifier] != nil { known[identifier] = named }
         return named
     }
@@ -164,7 +164,7 @@ final class TypeBook {
     private func enumeration<T: RawRepresentable & CaseIterable>(_ type: T.Type) -> Named {
         let raw = name(of: T.RawValue.self)
         guard raw.kind == .string || raw.kind == .int, begins(type) else { return raw }
-        // What describes itself may say anything.
+        // A type with a description of its own may say anything.
         let hasNames = !(type is any CustomStringConvertible.Type)
         var cases: [(name: String?, value: Value)] = []
         for element in T.allCases.prefix(Self.casesMax + 1) {
@@ -192,7 +192,7 @@ final class TypeBook {
 
     /// Declares a record.
     ///
-    /// - Parameter fields: Derives the fields; `nil` if the type is no record.
+    /// - Parameter fields: Derives the fields; `nil` if the type is not a record.
     private func record(_ type: Any.Type, _ fields: () -> [(String, Named)]?) -> Named? {
         let identifier = ObjectIdentifier(type)
         guard !refused.contains(identifier), let name = reserve(type) else { return nil }
@@ -258,7 +258,7 @@ final class TypeBook {
         return name
     }
 
-    /// Returns a name of a Swift type in the letters of the manifest.
+    /// Returns the name of a Swift type in characters that a manifest allows.
     private static func word(_ name: String) -> String {
         var word = ""
         for letter in name.utf8.prefix(200) {

@@ -1,4 +1,4 @@
-/// What a type asks a decoder for. The decoder answers with the simplest values, such as 0 and empty lists.
+/// A record of what a type requests from a decoder, which answers with the simplest values, such as 0 and empty lists.
 final class TypeRecording {
     struct Field {
         let key: String
@@ -14,13 +14,13 @@ final class TypeRecording {
 
     private(set) var form: Form?
     private(set) var fields: [Field] = []
-    /// Why the fields are not all that a value has: the rest of a sentence.
+    /// The reason why the fields do not describe a value completely: the end of a sentence.
     private(set) var problem: String?
-    /// Whether it is an enumeration with payloads, whose form is that of Swift.
+    /// Whether it is an enumeration with payloads, which Swift encodes in a form of its own.
     private(set) var isEnumeration = false
     fileprivate let memory = SimplestValue.Memory()
 
-    /// Decodes a value of the type, twice: the second time, the first answer is that there is nothing of that kind.
+    /// Decodes a value of the type twice. The second decoder answers that there is nothing.
     init<T: Decodable>(of type: T.Type, in book: TypeBook) {
         var made: T?
         do {
@@ -31,7 +31,7 @@ final class TypeRecording {
         let refusal = Refusal()
         _ = try? T(from: RefusingDecoder(refusal: refusal))
         if refusal.count > 1 {
-            // It takes values of several forms.
+            // The type tries several forms.
             (form, fields) = (nil, [])
         } else if let made, case .keyed = form, problem == nil {
             problem = difference(of: made)
@@ -133,7 +133,7 @@ private struct RecordingDecoder: Decoder {
         func superDecoder() throws -> any Decoder { throw NothingThere() }
         func superDecoder(forKey key: Key) throws -> any Decoder { throw NothingThere() }
 
-        // The others would be answered by `contains`, `decodeNil` and `decode`.
+        // The default implementations would call `contains`, `decodeNil` and `decode` instead.
         func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? { try missing(type, key) }
         func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? { try missing(type, key) }
         func decodeIfPresent(_ type: Double.Type, forKey key: Key) throws -> Double? { try missing(type, key) }

@@ -1,4 +1,4 @@
-/// A type that says in the manifest what its values are, because nobody can derive it: one that decodes itself.
+/// A type that declares what its values are, because that cannot be derived: one with its own `init(from:)`.
 ///
 ///     struct Money: ValueCodable, ValueTyped {
 ///         static let valueType = ValueType.record(["amount": .double, "currency": .of(Currency.self)])
@@ -7,11 +7,11 @@
 ///
 /// The types of structs whose `Codable` is synthesized, and of enumerations that are `CaseIterable`, are derived.
 public protocol ValueTyped {
-    /// What the values are. It is read when a tool such as `pluginhost facade` asks for the types of the module.
+    /// The type of the values. It is read when a tool such as `pluginhost facade` asks for the types of the module.
     static var valueType: ValueType { get }
 }
 
-/// What a value is, beyond its kind. See ``ValueTyped``.
+/// The type of a value, which says more than its kind. See ``ValueTyped``.
 public struct ValueType: Sendable {
     indirect enum Form: Sendable {
         case kind(Value.Kind)
@@ -55,6 +55,6 @@ public struct ValueType: Sendable {
     }
     /// An enumeration: one of these strings. It has the name of the Swift type that declares it.
     public static func cases(_ values: String...) -> ValueType { ValueType(.cases(values.map(Value.string))) }
-    /// What is derived, or declared, for a Swift type.
+    /// The type that is derived from, or declared by, a Swift type.
     public static func of<T: SendableMetatype>(_ type: T.Type) -> ValueType { ValueType(.type(type)) }
 }

@@ -75,9 +75,9 @@ extension EncodedValues {
     }
 }
 
-// The types that are read where they lie, without a conversion: those of literals, Value, and lists and maps of these.
+// The types that are read in place, without a conversion: those of literals, Value, and lists and maps of these.
 
-/// Where the value lies in an element of a literal: after the name.
+/// The offset of the value in an element of a literal: after the name.
 private let valueOffset = MemoryLayout<String>.stride
 
 extension EncodedValues.Size {
@@ -127,7 +127,7 @@ extension UnsafePointer<LiteralValue> {
 
 // MARK: Lists and maps
 
-/// An element of the lists and maps that are read where they lie.
+/// An element of the lists and maps that are read in place.
 private protocol LiteralElement {
     func add(to size: inout EncodedValues.Size)
     func encode(in writer: inout EncodedValues.Writer) -> plugin_value

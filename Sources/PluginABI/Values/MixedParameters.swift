@@ -5,8 +5,8 @@ public protocol LiteralPart {}
 extension Array: LiteralPart {}
 extension Dictionary: LiteralPart {}
 
-/// What a literal of parameters is if it has a nested list or map whose elements are of several types. Functions that
-/// take it are unavailable, and say what to write.
+/// The type of a literal of parameters that has a nested list or map whose elements are of several types. Functions
+/// that take it are unavailable, and say what to write.
 public struct MixedParameters: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral {
     /// Not called, because no available function takes the type.
     public init(dictionaryLiteral elements: (String, (any LiteralPart)?)...) {}

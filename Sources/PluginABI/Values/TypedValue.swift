@@ -1,5 +1,5 @@
-/// A type of a façade: read from a value, with errors that say where in the value something is wrong, and written as
-/// one. Code that `pluginhost facade` generates conforms to it.
+/// A type of a façade, which is read from a value and written as one. Errors state which part of the value is wrong.
+/// Code that `pluginhost facade` generates conforms to it.
 public protocol TypedValue: Sendable {
     /// Reads a value.
     ///
@@ -13,7 +13,7 @@ public protocol TypedValue: Sendable {
 public struct ValueReader: Sendable {
     /// The value; `nil` for a field that is missing.
     public let value: Value?
-    /// Where the value is: `drafts[1].url`.
+    /// The path of the value: `drafts[1].url`.
     public let path: String
 
     /// - Parameters:

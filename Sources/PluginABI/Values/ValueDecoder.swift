@@ -18,7 +18,7 @@ final class ValueDecoder: Decoder {
             }
         }
         do { return try T(from: self) } catch DecodingError.dataCorrupted(let context) {
-            // The error of an enumeration with raw values does not say which there are.
+            // Swift's error for an enumeration with raw values does not list the valid ones.
             guard let type = type as? any (RawRepresentable & ValueConvertible).Type,
                 context.codingPath.count == codingPath.count, context.underlyingError == nil,
                 value.string != nil || value.int != nil

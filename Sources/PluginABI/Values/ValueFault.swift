@@ -1,11 +1,11 @@
-// The wording of errors about values. The error that a type throws says what is wrong with a value, and keeps that and
-// the place apart until it is known what the value is: a parameter, a part of one, a result.
+// The wording of errors about values. The error that a type throws contains the problem and its path in the value. They
+// become a sentence when it is known what the value is: a parameter, a part of one, a result.
 
-/// What is wrong in a value, and where.
+/// The problem with a value, and where in the value it is.
 final class ValueFault: Sendable {
-    /// Where in the whole: `[1].url`; empty for the whole.
+    /// The path in the whole value: `[1].url`; empty for the whole.
     let path: String
-    /// What is wrong, the end of a sentence without its full stop (`is missing`), or a whole sentence.
+    /// The problem: the end of a sentence without its full stop (`is missing`), or a whole sentence.
     let problem: String
     let isSentence: Bool
 
@@ -13,7 +13,7 @@ final class ValueFault: Sendable {
         (self.path, self.problem, self.isSentence) = (path, problem, isSentence)
     }
 
-    /// What the whole is.
+    /// The role of the whole value.
     enum Whole {
         /// It is not known.
         case value
@@ -94,8 +94,8 @@ extension PluginError {
         return PluginError(code, place, .value, of: "", source: source)
     }
 
-    /// Returns the error as one of a whole that is known. An error that is not about a value stays as it is, except
-    /// that it is about this whole if it comes from reading it.
+    /// Returns the error as one of a whole that is known. The message of an error that is not about a value stays as it
+    /// is, after the name of the owner.
     ///
     /// - Parameters:
     ///   - whole: What the value is.
@@ -131,7 +131,7 @@ extension PluginError {
 
 // MARK: Arguments
 
-/// The error of an argument that its action's closure cannot be called with.
+/// The error of an argument with which the closure of its action cannot be called.
 struct ArgumentFailure: Error {
     /// The number of the argument, from 0.
     let number: Int
@@ -139,7 +139,7 @@ struct ArgumentFailure: Error {
 }
 
 extension ActionDeclaration {
-    /// The names that errors about arguments need: of the action, with what is before it, and of its parameters.
+    /// The names that errors about arguments need: that of the action, with its prefix, and those of its parameters.
     func names(_ prefix: String) -> [String] {
         let owner = prefix.hasSuffix("#") ? prefix.dropLast() + "." : prefix == "!" ? "" : prefix
         return [owner + name] + parameters.map(\.name)
@@ -147,7 +147,8 @@ extension ActionDeclaration {
 }
 
 extension Invocation {
-    /// Rejects the call with an error that its action has thrown, which then names the action and the parameter.
+    /// Rejects the call with an error that its action has thrown, and adds the names of the action and the parameter to
+    /// it.
     ///
     /// - Parameter names: The names of the action and of its parameters.
     func reject(_ error: any Error, _ names: [String]) {

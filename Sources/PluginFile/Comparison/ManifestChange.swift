@@ -4,7 +4,7 @@ package import PluginABI
 package struct ManifestChange: Sendable, Equatable {
     package enum Kind: String, Sendable { case added, changed, removed }
 
-    /// What a version must say about a change, from the least to the most.
+    /// The weight of a change, which a version must express, from the least to the most.
     package enum Weight: Int, Sendable, Comparable {
         /// A change behind the interface.
         case patch
@@ -18,7 +18,7 @@ package struct ManifestChange: Sendable, Equatable {
 
     package let kind: Kind
     package let weight: Weight
-    /// What has changed, such as `A/buy` or `the route app://shop`.
+    /// The thing that has changed, such as `A/buy` or `the route app://shop`.
     package let subject: String
     /// How it has changed, as the end of a sentence that begins with the subject; empty if it was added or removed.
     package let detail: String
@@ -64,7 +64,7 @@ package struct ManifestComparison: Sendable {
         changes += types.changes
     }
 
-    /// What the version must say about the changes; `nil` if there are none.
+    /// The largest weight of the changes; `nil` if there are none.
     package var weight: ManifestChange.Weight? { changes.map(\.weight).max() }
 
     /// The lowest version that says what has changed. An unchanged manifest may keep its version.
@@ -73,7 +73,7 @@ package struct ManifestComparison: Sendable {
         return old.next(for: weight)
     }
 
-    /// Why the version is wrong, as a sentence; `nil` if it says what has changed.
+    /// The reason why the version is wrong, as a sentence; `nil` if it says what has changed.
     package var problem: String? {
         if new < old { return "The version \(new) is lower than \(old): hosts prefer the old one." }
         guard let weight, new.release < requiredVersion.release || new == old else { return nil }
@@ -254,7 +254,7 @@ extension ManifestComparison {
 private struct ServedInterface {
     let service: ModuleManifest.Service
     let other: ModuleManifest.Service
-    /// Why callers of the service could fail, other than by the records and enumerations that it refers to.
+    /// The reason why callers of the service could fail, other than by the records and enumerations that it refers to.
     var obstacle: String?
     /// Whether the actions differ, apart from these.
     let isChanged: Bool

@@ -4,11 +4,11 @@ import PluginABI
 ///
 /// Each pair of records or enumerations is compared once, no matter how many others refer to it.
 struct TypeComparison {
-    /// What callers do with values of a type.
+    /// The use of values of a type by callers.
     enum Use: Hashable {
         /// They pass them: the new type must accept what the old one did.
         case passed
-        /// They get them: the old type must have accepted what is of the new one.
+        /// They get them: values of the new type must be values of the old one, too.
         case returned
     }
 
@@ -19,7 +19,7 @@ struct TypeComparison {
         let use: Use
     }
 
-    /// More pairs than manifests with as many types as possible have if the types keep their names.
+    /// The maximum number of pairs: more than two manifests of the maximum size have if the types keep their names.
     static let pairsMax = 4 * ValueTypes.countLimit
 
     private let old: ValueTypes
@@ -37,8 +37,8 @@ struct TypeComparison {
     /// Returns the weight of a change of a type; `nil` if it is the same, apart from the pairs that it refers to.
     ///
     /// - Parameters:
-    ///   - isField: Whether the type is a field. Elsewhere, a manifest can say no more than kinds: it leaves out what
-    ///     another one says in detail.
+    ///   - isField: Whether the type is that of a field. Elsewhere, a manifest may state only the kind and leave out
+    ///     the details, which is not a change.
     ///   - reached: Gets the pairs that the type refers to.
     mutating func weight(
         from old: DeclaredType, to new: DeclaredType, _ use: Use, isField: Bool = false, _ reached: inout Set<Pair>
@@ -66,7 +66,7 @@ struct TypeComparison {
         case (.record(let part), .record(let whole)): return reach(part, whole, use, &reached)
         case (.enumeration(let part, let kind), .enumeration(let whole, let other)) where kind == other:
             return reach(part, whole, use, &reached)
-        // One of the two says no more than the kind.
+        // One of the two states only the kind.
         case (.kind(let kind), _) where kind == whole.kind && kind != .any: return true
         case (_, .kind(let kind)) where kind == part.kind: return true
         // Every int is a double.
@@ -150,7 +150,7 @@ struct TypeComparison {
 // MARK: - Findings
 
 extension TypeComparison {
-    /// What a pair is called.
+    /// Returns the name of a pair in messages.
     private func subject(_ pair: Pair) -> String {
         "the \(new.records[pair.new] == nil ? "enumeration" : "record") \(pair.new)"
     }

@@ -68,7 +68,7 @@ package struct ManifestSeal: Sendable {
             total <= size && size - total < 8, else: "its seal has \(size) bytes, but its header counts \(total)")
         try file.check(
             file.bytes(section.offset + total, size - total).allSatisfy { $0 == 0 },
-            else: "its seal has other bytes than zeros at its end")
+            else: "its seal has bytes other than zeros at its end")
         var at = section.offset + Self.headerSize
         func text(_ count: UInt64) throws(PluginError) -> String {
             defer { at += count }

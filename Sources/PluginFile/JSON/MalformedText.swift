@@ -1,6 +1,6 @@
 /// The error of a text that is not valid in its format.
 struct MalformedText: Error {
-    /// What is wrong: the rest of a sentence that begins with the name of the text.
+    /// The problem: the end of a sentence that begins with the name of the text.
     private let problem: String
     /// Where, as the number of a byte; `nil` for the whole text.
     private let position: Int?
@@ -10,10 +10,10 @@ struct MalformedText: Error {
         (self.problem, self.position, self.advice) = (problem, position, advice)
     }
 
-    /// What is wrong, and at which byte.
+    /// The problem, and the number of the byte.
     var message: String { position.map { "\(problem) at byte \($0).\(advice)" } ?? problem }
 
-    /// What is wrong, and at which line and column of a file.
+    /// Returns the problem, with its line and column in a file.
     func message(in text: UnsafeRawBufferPointer) -> String {
         position.map { "\(problem) at \(Self.place($0, in: text)).\(advice)" } ?? problem
     }

@@ -1,6 +1,6 @@
 package import PluginABI
 
-/// What a manifest says about a value, beyond its kind.
+/// The declared type of a value, which says more than its kind.
 ///
 /// It is written as text: a kind (`string`), the name of a record, an enumeration or an object type (`Draft`),
 /// `list<Draft>`, `map<int>`, each possibly followed by `?`.
@@ -65,7 +65,7 @@ extension DeclaredType {
     ///
     /// - Parameters:
     ///   - names: The types that have names.
-    ///   - fail: Makes the error for a word that is no type, or for text that is not well-formed, in which case the
+    ///   - fail: Makes the error for a word that is not a type, or for text that is not well-formed, in which case the
     ///     word is `nil`.
     init(
         _ text: String, _ names: [String: DeclaredType], _ fail: (_ word: String?) -> PluginError

@@ -58,7 +58,7 @@ extension ManifestNode {
                 hooks.contains(hook),
                 else:
                     "the module is \"exclusive\", but has no hook \(hook.rawValue); it needs suspend, which releases "
-                    + "what it owns, and unsuspend, which takes it back")
+                    + "what it owns, and unsuspend, which acquires it again")
         }
         return true
     }

@@ -26,7 +26,7 @@ package struct ModuleManifest: Sendable, Equatable {
     package var isExclusive = false
     /// The modules and services that the module requires.
     package var requirements: [Requirement] = []
-    /// What the module needs to reach if it is isolated.
+    /// The permissions that the module needs if it is isolated.
     package var permissions: [Permission] = []
     /// Whether it must be isolated.
     package var isolation = IsolationDemand.optional
@@ -79,7 +79,7 @@ package struct ModuleManifest: Sendable, Equatable {
         package var hasRest = false
         /// The kind of the result.
         package var result = Value.Kind.any
-        /// What the result is.
+        /// The declared type of the result.
         package var resultType = DeclaredType.kind(.any)
         /// The beginning of the names of the events that it handles in the chain, empty for all; `nil` if it does not
         /// handle events by prefix.
@@ -90,7 +90,7 @@ package struct ModuleManifest: Sendable, Equatable {
         package var name: String
         /// The kind, which the host checks.
         package var type: Value.Kind
-        /// What the parameter is.
+        /// The declared type of the parameter.
         package var declaredType: DeclaredType
         package var isRequired = false
         /// The default of an optional parameter, as a value of its type.
@@ -247,7 +247,7 @@ extension ModuleManifest.Parameter {
         try node.check(type != .null, else: "the type \"null\" is for results only")
         if case .optional(let wrapped) = declaredType {
             throw node.error(
-                "a parameter of type \"\(declaredType)\" is one of type \"\(wrapped)\" that is not required")
+                "a parameter cannot be of type \"\(declaredType)\": write \"\(wrapped)\", without \"required\"")
         }
         isRequired = try node.flag("required")
         summary = try node.summary()

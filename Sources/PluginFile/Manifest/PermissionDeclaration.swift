@@ -4,7 +4,7 @@ extension ModuleManifest {
     /// Something that a module needs to reach if it is isolated. The declaration grants nothing.
     package struct Permission: Sendable, Hashable {
         package let subject: Subject
-        /// What the module needs it for.
+        /// The reason why the module needs it.
         package let reason: String
 
         package enum Subject: Sendable, Hashable {

@@ -55,7 +55,8 @@ extension ManifestNode {
 }
 
 extension Value {
-    /// A route's map from groups without a name to parameters, such as `{"0": "path"}`; `nil` if this is no such map.
+    /// A route's map from groups without a name to parameters, such as `{"0": "path"}`; `nil` if this is not such a
+    /// map.
     var routeGroups: [Int: String]? {
         guard let map else { return nil }
         var groups: [Int: String] = [:]

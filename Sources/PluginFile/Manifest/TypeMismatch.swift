@@ -12,7 +12,8 @@ extension ValueTypes {
     }
 }
 
-/// A comparison of a value with its type. It takes as long as the value is large, no matter how large the type is.
+/// A comparison of a value with its type. The time that it takes depends on the size of the value, not on that of the
+/// type.
 struct TypeCheck {
     let types: ValueTypes
     /// The number of values, and of fields of records, that were looked at.
@@ -21,7 +22,7 @@ struct TypeCheck {
     init(types: ValueTypes) { self.types = types }
 
     struct Mismatch {
-        /// The way to the value, from the inside to the outside: `.url`, `[1]`.
+        /// The path to the value, the innermost step first: `.url`, `[1]`.
         var path: [String] = []
         /// The end of a sentence that begins with the path.
         let problem: String

@@ -59,7 +59,7 @@ package struct ValueTypes: Sendable, Equatable {
     package static let countLimit = 1000
     package static let fieldLimit = 256
     package static let caseLimit = 1000
-    /// How many fields a record may have, with those of the records in it, other than in lists and maps. A value in
+    /// How many fields a record may have, including those of the records in it, except in lists and maps: a value in
     /// Swift consists of all of these.
     package static let spread = 4096
 

@@ -5,7 +5,7 @@ extension Calls {
     /// the outcome exactly once, before this returns or, for an asynchronous endpoint, later.
     ///
     /// - Parameters:
-    ///   - enter: Occupies the record. Returns false if the endpoint must not be called any more.
+    ///   - enter: Occupies the record. Returns false if the endpoint must no longer be called.
     /// - Returns: Whether it was called, in which case the receiver receives the outcome.
     func call(
         _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,

@@ -92,11 +92,11 @@ extension Calls {
                 endpoint.generation === module
                 ? "replied to a call of \(endpoint.name.shortened) that is over: it was answered before, or its function "
                     + "returned without a reply"
-                : "replied to a call of \(endpoint.title), which is not its own"
+                : "replied to a call of \(endpoint.title), which is not a call to it"
         } else {
             let running = ThreadContext.current.flatMap { CallRecord.name(of: $0.currentCall) }
             what =
-                "replied to a call that is over, or that is not its own"
+                "replied to a call that is over, or that is not a call to it"
                 + (running.map { ", while it ran \($0.shortened)" } ?? "")
         }
         settings.log(

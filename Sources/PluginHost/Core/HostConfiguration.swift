@@ -18,7 +18,7 @@ public struct HostConfiguration: Sendable {
     /// Whether to accept files and folders that users other than this one and root can write. Default: they are
     /// refused.
     public var trustsEveryone = false
-    /// Whether to load files again whose modules were being started when a host died.
+    /// Whether to load quarantined files, whose modules were being started when a host died.
     public var retriesQuarantined = false
     /// Whether to accept modules that were built by a Swift toolchain other than the host's. They share the host's
     /// runtime, and behave unpredictably where the two toolchains differ.
@@ -37,10 +37,10 @@ public struct HostConfiguration: Sendable {
     /// Default: yes. They exist only once: if there are several hosts at a time, the first one gets them, and the
     /// others report that in ``PluginHost/problems``.
     public var takesLinkedModules = true
-    /// When modules start whose manifests are known without opening their files. Default: at once. See
+    /// When modules start if their manifests are known without opening their files. Default: with the host. See
     /// <doc:KnownModules>.
     public var start = ModuleStart.eager
-    /// The names of modules that start at once, even if ``start`` is ``HostConfiguration/ModuleStart/lazy``.
+    /// The names of modules that start with the host, even if ``start`` is ``HostConfiguration/ModuleStart/lazy``.
     public var eagerModules: Set<String> = []
     /// The folder in which the host keeps what it has learnt about files, so that later hosts need not open those that
     /// have not changed; `nil` for none. It must belong to this user alone. Default: none. See <doc:KnownModules>.
@@ -129,12 +129,12 @@ extension HostConfiguration {
         return "\(home)/.cache/pluginhost"
     }
 
-    /// When a module starts that is known without opening its file.
+    /// When a module starts if it is known without opening its file.
     public enum ModuleStart: String, Sendable, CaseIterable {
         /// With the host, or when its file appears.
         case eager
         /// When it is first needed: by a call, a URL, a request of a service, an event, or a module that requires it. A
-        /// module that must run without being asked starts at once; see <doc:KnownModules>.
+        /// module that must run without being asked starts with the host; see <doc:KnownModules>.
         case lazy
     }
 }

@@ -1,5 +1,5 @@
-/// Which modules run in processes of their own, what they may reach, and what happens if such a process crashes or
-/// hangs.
+/// The settings for isolated modules: which modules run in processes of their own, what they may reach, and what
+/// happens if such a process crashes or hangs.
 ///
 /// An isolated module is the same file with the same manifest, and is called in the same way. If it crashes, the calls
 /// that it was running end with ``/PluginABI/PluginError/Code/moduleCrashed``, and it is started again. See
@@ -19,9 +19,9 @@ public struct Isolation: Sendable {
 
     /// The modules that run in processes of their own. Default: none.
     public var modules = Modules.none
-    /// What isolated modules may reach and use. The first rule that names a module applies, or else the first one for
-    /// `*`. The modules that rules name are isolated, with `*` all modules. Default: none; `IsolationRule("*")` then
-    /// applies to each isolated module.
+    /// The rules that state what isolated modules may reach and use. The first rule that names a module applies, or
+    /// else the first one for `*`. The modules that rules name are isolated, with `*` all modules. Default: none;
+    /// `IsolationRule("*")` then applies to each isolated module.
     public var rules: [IsolationRule] = []
     /// The names of modules whose processes wait, before they open the file, until a debugger is attached. The log
     /// names each process. These modules are isolated, whatever ``modules`` says, and no deadline ends such a process:
@@ -39,11 +39,11 @@ public struct Isolation: Sendable {
     /// How long the host waits before it starts a module again after each crash. After as many crashes, the next one is
     /// final: the module has failed, until its file changes. Default: 0, 0.1, 1, 10 and 60 s.
     public var restartPauses: [Duration] = [.zero, .milliseconds(100), .seconds(1), .seconds(10), .seconds(60)]
-    /// How long a module must have run without a crash until its earlier ones count no longer. Default: 60 s.
+    /// How long a module must run without a crash before its earlier ones no longer count. Default: 60 s.
     public var stableTime: Duration = .seconds(60)
 
-    /// Whether a process that crashes writes to its standard error where its code was, as lines "place OFFSET PATH". For
-    /// `pluginhost check`.
+    /// Whether a process that crashes writes to its standard error where its code was: lines of the form
+    /// `place OFFSET PATH`. For `pluginhost check`.
     package var reportsPlaces = false
 
     /// Isolates no module.

@@ -1,6 +1,6 @@
 import PluginFile
 
-/// What the process of an isolated module may reach and use.
+/// A rule that states what the process of an isolated module may reach and use.
 ///
 ///     configuration.isolation.rules = [IsolationRule("Thumbnails", folder: "/srv/plugins")]
 ///     configuration.isolation.rules[0].readablePaths = ["/srv/pictures"]
@@ -19,7 +19,7 @@ public struct IsolationRule: Sendable, Hashable {
         case none
     }
 
-    /// What the process reaches over a network.
+    /// The parts of a network that the process reaches.
     public enum Network: Sendable, Hashable {
         /// No other process and no other computer.
         case none
@@ -35,16 +35,16 @@ public struct IsolationRule: Sendable, Hashable {
     /// The folder that contains the module's file, directly or in a subfolder; `nil` for any folder. The rule does not
     /// apply to a file elsewhere, whose module is isolated all the same.
     public var folder: String?
-    /// Whether the process is restricted to what is granted. Default: as far as the system can do that.
+    /// Whether the process is restricted to what is granted. Default: as far as the system supports it.
     public var sandbox = Sandbox.possible
     /// The absolute paths of files and folders that it may read, with all that these folders contain. They must exist.
     public var readablePaths: [String] = []
     /// The absolute paths of files and folders that it may read and change. They must exist.
     public var writablePaths: [String] = []
-    /// What it reaches over a network. Default: nothing.
+    /// The parts of a network that it reaches. Default: none.
     public var network = Network.none
-    /// The maximum size in bytes of its heap, its stacks and what else it writes to in memory; `nil` for no limit.
-    /// Beyond it, the module gets no more memory. Default: 4 GiB. Without effect in programs built with a sanitizer.
+    /// The maximum size in bytes of its heap, its stacks and its other writable memory; `nil` for no limit. Beyond it,
+    /// the module gets no more memory. Default: 4 GiB. Without effect in programs built with a sanitizer.
     public var memoryLimit: Int? = 4 << 30
     /// The processor time after which the process is ended, which counts as a crash, in whole seconds; `nil` for no
     /// limit. Default: none.

@@ -20,7 +20,7 @@ public struct RemoteCall: Sendable {
     /// and the defaults, converted to the declared types. Parameters without a value are left out. If the URL leads to
     /// nothing, only those that were passed in addition to it.
     public let parameters: [String: Value]
-    /// What the action demands of other programs (`.remote(requires: "login")`).
+    /// The demands of the action on other programs (`.remote(requires: "login")`).
     public let demands: [String]
     /// The trace of the call, and on whose behalf it is made; empty if the program has set neither
     /// (``PluginHost/withCallContext(_:_:)``).

@@ -3,7 +3,7 @@ import PluginFile
 
 // For programs whose users enter parameters as text, as on a command line.
 
-/// What a call or an event addresses.
+/// The address of a call or an event.
 package enum CallAddress: Sendable {
     case action(target: String, String)
     /// - Parameter version: The lowest version; `nil` for any.

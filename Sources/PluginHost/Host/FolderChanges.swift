@@ -1,7 +1,7 @@
 package import PluginABI
 
 extension PluginHost {
-    /// Looks at the folders now, and loads, replaces and removes modules accordingly. Returns when that is done.
+    /// Scans the folders now, and loads, replaces and removes modules accordingly. Returns when that is done.
     ///
     /// - Throws: ``/PluginABI/PluginError/Code/hostStopped``;
     ///   ``/PluginABI/PluginError/Code/circularWait`` if called by code that runs during a change of modules.

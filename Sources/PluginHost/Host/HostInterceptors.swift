@@ -1,10 +1,10 @@
 public import PluginABI
 
 extension PluginHost {
-    /// The rest of a call: the remaining interceptors, then the action. It may be called any number of times, or not at
-    /// all.
+    /// Continues a call: runs the remaining interceptors, then the action. It may be called any number of times, or not
+    /// at all.
     public typealias Next = (InterceptedCall) throws -> Value
-    /// The rest of an asynchronous call.
+    /// Continues an asynchronous call.
     public typealias AsyncNext = (InterceptedCall) async throws -> Value
 
     /// Puts code around calls. It can read and change the parameters, return a result of its own, refuse the call by
@@ -26,8 +26,8 @@ extension PluginHost {
     ///   - scope: The calls to intercept.
     ///   - priority: Interceptors of higher priority are further out; at equal priority, those that were added earlier
     ///     are.
-    ///   - body: The interceptor. It gets the call and the rest of the call; its result or error is the outcome of the
-    ///     call.
+    ///   - body: The interceptor. It gets the call and the function that continues it; its result or error is the
+    ///     outcome of the call.
     /// - Returns: An object that can remove the interceptor. The interceptor stays if that object is released.
     @discardableResult
     public func intercept(

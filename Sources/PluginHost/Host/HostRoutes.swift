@@ -27,8 +27,8 @@ public struct RouteStatus: Sendable {
     /// Whether ``overlaps`` is complete. False if the pattern was not compared with every equally specific pattern,
     /// because comparing all routes would take too long.
     public let overlapsAreComplete: Bool
-    /// Why the route is dead: nobody offers its action, or the action does not take the route's groups or defaults.
-    /// `nil` if it is not dead.
+    /// The reason why the route is dead: no module offers its action, or the action does not take the route's groups or
+    /// defaults. `nil` if it is not dead.
     public let problem: PluginError?
 }
 
@@ -217,7 +217,7 @@ extension PluginHost {
     ///   - url: A URL as for `open`.
     ///   - method: The method with which the URL is opened.
     ///   - parameters: Parameters as for `open`.
-    ///   - origin: Whether the URL is opened by a remote caller, for whom only remote actions exist.
+    ///   - origin: Whether the URL is opened by a remote caller, for which only remote actions exist.
     public func resolve(
         _ url: String, method: RouteMethod = .get, _ parameters: Parameters = [:], origin: CallOrigin = .local
     ) -> URLExplanation {
@@ -273,7 +273,7 @@ extension PluginHost {
     ///     }
     ///
     /// - Parameters:
-    ///   - check: Decides at once, without side effects; `canOpen` calls it, too.
+    ///   - check: Decides immediately, without side effects; `canOpen` calls it, too.
     ///   - decide: Decides after `check` has answered ``RemoteDecision/ask``. It runs in a task, which is cancelled if
     ///     the caller no longer waits. The time that it takes counts towards the timeout of the opening, or, if there
     ///     is none, must not exceed ``HostConfiguration/asyncTimeout``.

@@ -63,7 +63,7 @@ extension PluginHost {
     /// store is in ``HostConfiguration/stateFolder`` and outlives the host. Versions that are damaged, or that other
     /// users could have written, are left out, and ``problems`` says why.
     ///
-    /// - Parameter name: The name of a module, which need not exist any more.
+    /// - Parameter name: The name of a module, which may no longer exist.
     public func keptVersions(of name: String) -> [KeptModule] {
         let served = lifecycle.served(name)
         return (lifecycle.store?.kept(name, for: configuration) ?? []).map { kept, path in

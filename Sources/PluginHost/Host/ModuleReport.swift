@@ -29,7 +29,8 @@ public struct ModuleReport: Sendable {
         with { (module) throws(PluginError) in
             guard outcome.ending == .exited(0) else {
                 let place = outcome.words.isEmpty ? "" : " (\(outcome.words.shortened))"
-                return (nil, ["The types are not known: the code of the module \(outcome.ending) when asked\(place)."])
+                let reason = "the code of the module \(outcome.ending) when asked for them\(place)."
+                return (nil, ["The types are not known: \(reason)"])
             }
             if let manifest = outcome.typedManifest { try module.checkTypes(manifest) }
             return (outcome.typedManifest, outcome.words.split(separator: "\n").map(String.init))

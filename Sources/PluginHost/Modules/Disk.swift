@@ -7,12 +7,11 @@ struct Disk: Sendable {
     let journal: Journal
     let store: VersionStore
     let loader: ModuleLoader
-    /// What earlier hosts have learnt about files; `nil` if that is not to be kept.
+    /// The knowledge of earlier hosts about files; `nil` if it is not kept.
     let registry: RegistryCache?
     /// The processes of isolated modules.
     let workers: Workers
-    /// What opens files before the host does, if that is wanted, or if the names of their modules decide where they are
-    /// opened; `nil` if nothing does.
+    /// The safe scan, if it is wanted, or if the names of modules decide where their files are opened; otherwise `nil`.
     let scan: SafeScan?
 
     /// - Parameter whenSilent: Called, on the thread that changes modules, while code of a file takes long to return.
@@ -44,7 +43,7 @@ struct Disk: Sendable {
 }
 
 extension HostConfiguration {
-    /// What the knowledge about files depends on.
+    /// The conditions that the knowledge about files depends on.
     fileprivate var registryKey: RegistryKey {
         RegistryKey(
             // Files are recorded, and named in errors, by paths that begin as the folders are given.

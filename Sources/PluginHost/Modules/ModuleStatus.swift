@@ -32,7 +32,7 @@ public struct ModuleStatus: Sendable {
     public var problems: [PluginError] = []
     /// Additional information as text.
     public var note: String?
-    /// When the file entered its state.
+    /// The time when the file entered its state.
     public var since: Date
 
     /// The state of a file. The raw values are the state names in the output of `pluginhost`.

@@ -14,11 +14,11 @@ extension Navigator {
     /// | `popTo`, `close` | `page` | the number of closed pages |
     /// | `layers` | | a list of layers: `isStack`, and `pages` with `page`, `type`, `module`, `url` |
     ///
-    /// What to open is given by `url`, by `target` and `action`, or by `page` for a page that the opener holds, with
-    /// `parameters` (a map). An opener that wants the back data also passes `completion`, a callback that is called once:
-    /// with the back data, or with null and an error (a map with `code`, `message` and, if a module failed, `source`). All
-    /// actions except `layers` are asynchronous. None is remote: the program decides what other programs may open, and
-    /// passes their URLs to ``open(_:_:by:origin:onClose:)``.
+    /// The page to open is given by `url`, by `target` and `action`, or by `page` for a page that the opener holds,
+    /// with `parameters` (a map). An opener that wants the back data also passes `completion`, a callback that is
+    /// called once: with the back data, or with null and an error (a map with `code`, `message` and, if a module
+    /// failed, `source`). All actions except `layers` are asynchronous. None is remote: the program decides what other
+    /// programs may open, and passes their URLs to ``open(_:_:by:origin:onClose:)``.
     ///
     /// - Parameter name: The name of the target and of its module. The target exists until `host.unregister(name)`, and
     ///   does not keep the navigator alive.

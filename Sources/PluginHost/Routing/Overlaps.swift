@@ -75,7 +75,7 @@ struct Overlaps {
     /// Returns whether a pattern was compared with all others of its rank.
     func isComplete(_ index: Int) -> Bool { !unfinished.contains(index) }
 
-    /// What decides between patterns before their text does.
+    /// The criteria that decide between patterns before their text does.
     private struct Rank: Hashable {
         let scheme: String?
         let host: Component?

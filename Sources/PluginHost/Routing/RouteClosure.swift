@@ -6,6 +6,6 @@ struct RouteClosure: Sendable {
     let callback: Callback
     /// Whether other programs may call it.
     let isRemote: Bool
-    /// What it demands of other programs, which the guard checks.
+    /// The demands on other programs, which the guard checks.
     let demands: [String]
 }

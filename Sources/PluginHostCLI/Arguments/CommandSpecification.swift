@@ -1,4 +1,4 @@
-/// What a value names, for completion.
+/// The kind of thing that a value names, for completion.
 enum ValueKind: Sendable, Equatable {
     /// Any text.
     case text
@@ -8,7 +8,7 @@ enum ValueKind: Sendable, Equatable {
     case module
     /// The name of a module, or a file.
     case moduleOrFile
-    /// What a call addresses: a target, a service or an object.
+    /// The receiver of a call: a target, a service or an object.
     case receiver
     case action
     /// A parameter of the action, `name=value`.
@@ -29,7 +29,7 @@ struct OptionSpecification: Sendable {
     var choices: [String] = []
     let help: String
 
-    /// What its value names.
+    /// The kind of thing that its value names.
     var kind: ValueKind {
         switch value {
         case _ where !choices.isEmpty: .choice(choices)

@@ -4,7 +4,7 @@ internal import PluginHost
 /// A deadline of the host, or another time, that an option of 'run', or an entry of the configuration file, sets in
 /// seconds.
 struct Deadline: Sendable {
-    /// What a value may be.
+    /// The form of a value.
     enum Form: Sendable {
         /// A number of seconds, more than 0.
         case positive

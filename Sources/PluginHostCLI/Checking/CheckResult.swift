@@ -10,11 +10,11 @@ struct CheckResult: Sendable {
     struct Finding: Sendable, Hashable {
         var isFailure: Bool
         var message: String
-        /// What to do about it, as a sentence. It is shown once for several findings that have the same.
+        /// The advice, as a sentence. It is shown once for several findings with the same advice.
         var advice = ""
         /// The action that it is about: `Target/action` or `Type#action`.
         var action: String? = nil
-        /// Where the code is that it is about.
+        /// The place of the code that it is about.
         var place: CodePlace? = nil
         var location: CodeLocation? = nil
 
@@ -36,7 +36,7 @@ struct CheckResult: Sendable {
     /// A description of what was done; shown if there are no findings.
     var summary = ""
     var findings: [Finding] = []
-    /// What people should know besides the findings, each a sentence.
+    /// Further information for people, each a sentence.
     var notes: [String] = []
     var isSkipped = false
 
@@ -67,7 +67,7 @@ struct CheckResult: Sendable {
     }
 
     /// Sets the locations of the findings that have places. The functions of actions in Swift are those of `PluginABI`,
-    /// and no location.
+    /// and are not shown.
     mutating func setLocations(_ symbolizer: Symbolizer) {
         let locations = symbolizer.locations(of: findings.compactMap(\.place))
         for index in findings.indices {

@@ -3,7 +3,7 @@ internal import PluginABI
 internal import PluginFile
 internal import PluginHost
 
-/// What the file of `--config` says for a check, in a form that is passed to the child processes.
+/// The parts of the file of `--config` that concern a check, in a form that is passed to the child processes.
 struct CheckedConfiguration: Codable, Sendable {
     /// The configurations of modules as JSON, by the names of the modules.
     private let modules: [String: String]
@@ -27,8 +27,8 @@ struct CheckedConfiguration: Codable, Sendable {
         return Set(modules.keys).union(ofRules).subtracting(["*"])
     }
 
-    /// Returns a warning of each name that is nearly, but not quite, that of the checked module; `nil` if there is none,
-    /// or the module has an entry as well. Others are those of modules that are not checked.
+    /// Returns a warning of each name that is nearly, but not quite, that of the checked module; `nil` if there is
+    /// none, or the module has an entry as well. Other names belong to modules that are not checked.
     func misspelling(of module: String) -> CheckResult? {
         let near = names.filter { nearest(to: $0, in: [module]) != nil }
         guard !near.isEmpty, !names.contains(module) else { return nil }

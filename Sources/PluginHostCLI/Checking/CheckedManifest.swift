@@ -31,7 +31,7 @@ struct CheckedManifest: Sendable {
     }
 
     private let record: Value
-    /// What its types say beyond kinds.
+    /// The declared types, which say more than kinds.
     let declared: CheckedTypes
 
     init(_ manifest: Value) { (record, declared) = (manifest, CheckedTypes(manifest)) }

@@ -35,8 +35,8 @@ struct CheckedModule: Sendable {
         /// The last log entry about such a reply.
         var lastStaleReply: String? { entries.withLock { $0.last(where: \.isAboutStaleReply)?.message } }
 
-        /// Where the code of the isolated module was when its process crashed, the innermost place first. The log gets
-        /// the output of the process a little later than others learn of its end.
+        /// Returns the places of the code of the isolated module that ran when its process crashed, the innermost
+        /// first. The log gets the output of the process a little later than others learn of its end.
         static func places() -> [CodePlace] {
             for _ in 0..<100 {
                 let places = crashPlaces.withLock { $0 }

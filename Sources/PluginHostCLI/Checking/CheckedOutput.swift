@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// What a module writes to standard output, which belongs to the program.
+/// The text that a module writes to standard output, which belongs to the program.
 struct CheckedOutput {
     private let descriptor: CInt
 

@@ -1,10 +1,10 @@
 internal import PluginABI
 internal import PluginFile
 
-/// What the manifest of a checked module says about values, beyond their kinds.
+/// The types in the manifest of a checked module, which say more than kinds.
 struct CheckedTypes: Sendable {
     private let values: ValueTypes
-    /// What each action returns, by `Target/action` and `Type#action`.
+    /// The type of the result of each action, by `Target/action` and `Type#action`.
     private let results: [String: DeclaredType]
 
     /// - Parameter manifest: A manifest that a host has accepted.

@@ -67,8 +67,8 @@ enum FileChecks {
         let swiftCount = elf["swiftExports"]?.int ?? 0
         let summary =
             swiftCount > 0
-            ? "exported are the entry function and \(counted(swiftCount, "Swift name")), which hosts keep apart by file"
-            : "only the entry function is exported"
+            ? "exports the entry function and \(counted(swiftCount, "Swift name")), which hosts keep apart by file"
+            : "exports only the entry function"
         var result = CheckResult(check: "symbols", summary: summary)
         let advice = "Make them static, or compile with -fvisibility=hidden."
         let clashing = exports.filter { dlsym(nil, $0) != nil }

@@ -30,7 +30,7 @@ struct ReplacementCheck: Sendable {
         let forward = Array(calls.indices)
         let backward = Array(forward.reversed())
         let fresh = await replies(forward)
-        // The state settles. Replies that still change show something else.
+        // The state becomes stable. Replies that still change show something else.
         let settled = [await replies(forward), await replies(forward), await replies(backward)]
         guard await replace(&result) else { return false }
         let first = await replies(forward)
@@ -44,7 +44,7 @@ struct ReplacementCheck: Sendable {
             guard let before = settled[0][index], !before.containsObject,
                 settled.allSatisfy({ $0[index] == before })
             else { continue }
-            // A reply that differs from generation to generation is no state.
+            // A reply that differs from generation to generation is not state.
             if let after = first[index], after != before, after == fresh[index] {
                 tell(index, before, after, &result)
             } else if let after = second[index], after != before, after == third[index] {
@@ -110,7 +110,7 @@ struct ReplacementCheck: Sendable {
         return false
     }
 
-    /// What the threads that call share.
+    /// The shared state of the calling threads.
     private final class Calling: Sendable {
         let isOver = Atomic(false)
         /// The errors of the host, by action.

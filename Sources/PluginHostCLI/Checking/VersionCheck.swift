@@ -33,7 +33,7 @@ enum VersionCheck {
         }
         let text = String(decoding: data, as: UTF8.self)
         guard let (name, isPublic) = Facade.declaration(in: text) else {
-            result.fail("\(file) is no façade. Pass a file that 'pluginhost facade' has printed.")
+            result.fail("\(file) is not a façade. Pass a file that 'pluginhost facade' has printed.")
             return result
         }
         do throws(PluginError) {
@@ -75,7 +75,7 @@ extension ManifestComparison {
         return parts.isEmpty ? "no changes" : parts.joined(separator: ", ")
     }
 
-    /// Why versions do not say what has changed: that of the module, and those of its services.
+    /// The reasons why versions do not say what has changed: that of the module, and those of its services.
     var problems: [String] { (problem.map { [$0] } ?? []) + serviceProblems }
 }
 
@@ -89,7 +89,7 @@ extension Value {
 }
 
 extension Facade {
-    /// Returns the name and the access level of a façade, from its text; `nil` if the text is no façade.
+    /// Returns the name and the access level of a façade, from its text; `nil` if the text is not a façade.
     static func declaration(in text: String) -> (name: String, isPublic: Bool)? {
         for line in text.split(separator: "\n") where line.hasSuffix(" {") {
             let words = line.split(separator: " ")

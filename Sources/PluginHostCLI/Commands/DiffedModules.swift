@@ -12,7 +12,7 @@ struct DiffedModules {
     let manifests: [Value]
     /// The state of each module that the host knows, but does not serve, by name.
     var unserved: [String: String] = [:]
-    /// What the manifests lack, by the name of the module.
+    /// The notes about what the manifests lack, by the name of the module.
     var notes: [String: [String]] = [:]
 
     var names: [String] { manifests.map { $0.text("name") } }

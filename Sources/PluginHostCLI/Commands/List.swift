@@ -8,9 +8,9 @@ enum List: Question {
     static let specification = CommandSpecification(
         name: "list",
         overview: "Show the modules with their version, state, targets and file.",
-        discussion: "A module that has failed is listed with the reason; the exit code is still 0. What else is wrong "
-            + "with the folders and route files of a running host is on standard error, where a host of the command's own "
-            + "has its log.",
+        discussion: "A module that has failed is listed with the reason; the exit code is still 0. Other problems "
+            + "with the folders and route files of a running host are printed on standard error; a host of the "
+            + "command's own logs them there.",
         options: OptionSpecification.hosting + [all, .attach, .json])
 
     static func parameters(_ arguments: ParsedArguments) -> [String: Value] {

@@ -14,7 +14,7 @@ enum Seal: Command {
             + "section with both. (PLUGIN_MANIFEST_FILE and manifest_file! do so when a module in C, C++ or Rust is "
             + "compiled.) The rest of the file stays as it is. Each file is replaced in one step, unless it has this "
             + "seal already, and keeps its owner, group and permissions; a file with several hard links is refused. A "
-            + "host refuses a module whose seal and code do not say the same.",
+            + "host refuses a module whose seal does not match its code.",
         arguments: [
             ArgumentSpecification(name: "file", repeats: true, kind: .file, help: "The shared library.")
         ],

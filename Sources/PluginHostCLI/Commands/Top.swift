@@ -61,7 +61,7 @@ enum Top: Command {
         return head + "\n\n" + console.text(of: .rates, .list(Array(rates.prefix(max(1, console.height - 4)))))
     }
 
-    /// The figures of all actions at one time.
+    /// The figures of all actions at one moment.
     struct Sample {
         let date = Date.now
         let actions: [Value]

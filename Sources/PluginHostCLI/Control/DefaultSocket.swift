@@ -14,7 +14,7 @@ enum DefaultSocket {
         return "\(folder)/pluginhost.sock"
     }
 
-    /// How long a command waits for the first answer of a host that nobody has named.
+    /// How long a command waits for the first answer of a host that was not named.
     static let patience = Duration.seconds(5)
 
     /// Returns the host that listens there; `nil` if there is none.

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import PluginABI
 
-/// What a new module depends on: this project, at a path or a URL.
+/// The dependency of a new module on this project, at a path or a URL.
 enum PackageDependency: Sendable {
     /// The absolute path of a clone, or of a package like it.
     case path(String)

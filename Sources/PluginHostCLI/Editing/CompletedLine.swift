@@ -5,7 +5,7 @@ final class Answer: Sendable {
     let candidates = Mutex<[Candidate]>([])
 }
 
-/// What a completion does to a line: what it inserts at the cursor, and the list that it shows.
+/// The effect of a completion on a line: the text that it inserts at the cursor, and the list that it shows.
 struct CompletedLine {
     /// The maximum number of candidates of a list.
     private static let listLimit = 200

@@ -1,7 +1,7 @@
 internal import PluginABI
 internal import PluginFile
 
-/// A way in which a word can be completed.
+/// A possible completion of a word.
 struct Candidate: Sendable, Hashable {
     /// The whole word.
     let text: String
@@ -13,9 +13,9 @@ struct Candidate: Sendable, Hashable {
 /// Completes the words of a command line, for shells and for the prompt.
 struct Completer: Sendable {
     let commands: [CommandSpecification]
-    /// Words that stand in the place of a command and take the name of a command, or nothing.
+    /// Words accepted instead of a command, followed by the name of a command or by nothing.
     var words: [Candidate] = []
-    /// The host whose modules, targets and actions are named; `nil` to complete without them.
+    /// The host whose modules, targets and actions are offered; `nil` to complete without them.
     let host: (any HostService)?
 
     /// Returns the words that `word` can become.

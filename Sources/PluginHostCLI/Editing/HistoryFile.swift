@@ -6,7 +6,7 @@ internal import Synchronization
 /// The file that keeps the lines of a prompt between sessions, readable only by this user. Each line is added when it is
 /// entered, so that several hosts can use the file.
 ///
-/// A file that cannot be written is no error: then the history ends with the session.
+/// It is not an error if the file cannot be written: the history then ends with the session.
 final class HistoryFile: Sendable {
     /// The maximum number of bytes of the file that are read.
     private static let sizeLimit = 1 << 20

@@ -80,7 +80,7 @@ enum ShellCompletion {
         return lines(candidates, word, for: shell, breaks)
     }
 
-    /// Returns the running host that the words address. Nobody waits long for a host that does not answer.
+    /// Returns the running host that the words address. Does not wait long for a host that does not answer.
     private static func host(_ words: [String], _ variables: [String: String]) -> AttachedHost? {
         let attach = OptionSpecification.attach.name
         let path =

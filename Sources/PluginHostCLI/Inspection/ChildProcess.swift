@@ -17,7 +17,7 @@ struct ChildProcess {
         /// What the process did, for a sentence.
         var description: String {
             switch self {
-            case .exited(let code): "exited with the code \(code)"
+            case .exited(let code): "exited with code \(code)"
             case .killed(let signal): "crashed with \(SignalName.of(signal))"
             case .overdue: "did not end in time"
             }

@@ -26,7 +26,7 @@ struct CodePlace: Hashable, Sendable {
     }
 }
 
-/// What the symbols of a file say about a place in it.
+/// The location of a place in a file, according to the symbols of the file.
 struct CodeLocation: Hashable, Sendable {
     let place: CodePlace
     /// The function; `nil` if the file has no symbol for it.

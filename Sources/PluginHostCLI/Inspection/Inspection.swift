@@ -50,7 +50,7 @@ struct Inspection: Sendable {
         let told = bytes.split(separator: UInt8(ascii: "\n")).compactMap { try? Value(jsonMessage: Array($0)) }
         if let report = told.last?["report"] { return report }
         if case .map(var report) = told.first?["untyped"] {
-            report["notes"] = ["The types are not known: the code of the module \(ending) when asked."]
+            report["notes"] = ["The types are not known: the code of the module \(ending) when asked for them."]
             return .map(report)
         }
         if let error = told.last?["error"], error["code"]?.string != nil { throw PluginError(error) }

@@ -26,7 +26,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
     /// The configuration cannot be used.
     case badConfiguration = 78
 
-    /// What it means, for the man page.
+    /// The meaning, for the man page.
     var meaning: String {
         switch self {
         case .success: "Success."

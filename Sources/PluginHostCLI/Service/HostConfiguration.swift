@@ -52,7 +52,7 @@ extension ParsedArguments {
         }
         let word = value(of: .logLevel) ?? "\(level)"
         guard let least = LogLevel.allCases.first(where: { "\($0)" == word }) else {
-            throw .usage("The value '\(word.shortened)' of '--log-level' is none of debug, info, warning, error.")
+            throw .usage("The value '\(word.shortened)' of '--log-level' is not one of debug, info, warning and error.")
         }
         return { entry in
             guard entry.level >= least else { return }

@@ -4,8 +4,7 @@ internal import PluginABI
 internal import PluginHost
 internal import Synchronization
 
-/// The service manager that has started this program, such as systemd. The program reports its state as `sd_notify`
-/// does.
+/// The service manager that has started this program, such as systemd. The program reports its state like `sd_notify`.
 final class ServiceManager: Sendable {
     private let address: String
     private let log: @Sendable (LogEntry) -> Void
@@ -32,7 +31,7 @@ final class ServiceManager: Sendable {
         send("READY=1\nSTATUS=\(counted(active, "module")) active\(others)")
     }
 
-    /// Reports that the host looks at its folders and its configuration again. ``ready(_:)`` ends that.
+    /// Reports that the host scans its folders and reads its configuration again. ``ready(_:)`` ends that.
     func reloading() { send("RELOADING=1\nMONOTONIC_USEC=\(plugin_host_monotonic_microseconds())") }
 
     /// Reports that the host ends.

@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// Reads the next bytes of a descriptor, as `read` does, and waits until there are any. Returns the number of bytes: 0
-/// at the end, negative if `read` fails, with the reason in `errno`.
+/// Reads the next bytes of a descriptor, like `read`, and waits until there are any. Returns the number of bytes: 0 at
+/// the end, negative if `read` fails, with the reason in `errno`.
 func readMore(_ descriptor: CInt, into bytes: inout [UInt8]) -> Int {
     withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 1) { chunk in
         while true {

@@ -7,7 +7,7 @@ enum UnixSocket {
         socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | flags.rawValue), 0)
     }
 
-    /// Connects a socket, as `connect` does. Returns 0, or the error number of `connect`.
+    /// Connects a socket, like `connect`. Returns 0, or the error number of `connect`.
     static func connect(_ descriptor: CInt, to path: String) -> CInt {
         while true {
             let error = withAddress(of: path) { Glibc.connect(descriptor, $0, $1) }
@@ -20,7 +20,7 @@ enum UnixSocket {
         _ = plugin_host_limit_sending(descriptor, Int64(time / .microseconds(1)))
     }
 
-    /// Binds a socket, as `bind` does. Returns 0, or the error number of `bind`.
+    /// Binds a socket, like `bind`. Returns 0, or the error number of `bind`.
     static func bind(_ descriptor: CInt, to path: String) -> CInt {
         withAddress(of: path) { Glibc.bind(descriptor, $0, $1) }
     }

@@ -48,10 +48,10 @@ import Testing
             "munmap(memory, 600000); uint32_t left = PLUGIN_WIRE_LEFT | (uint32_t)room.a;"
                 + "send(PLUGIN_WIRE_SOCKET, &left, sizeof left, 0); sleep(10);",
         ])
-    func `A room that makes no sense ends its user`(_ before: String) throws {
+    func `An invalid room ends its user`(_ before: String) throws {
         let host = try worker.host(program(before: before), restarts: 0, callTimeout: .seconds(60))
         #expect(host.failure()?.code == .moduleCrashed)
-        #expect(eventually { host.log.contains { $0.message.contains("makes no sense") } })
+        #expect(eventually { host.log.contains { $0.message.contains("sent an invalid message") } })
         #expect(eventually { roomsInUse(getpid()) == 0 })
     }
 

@@ -138,7 +138,7 @@ import Testing
             "reply.kind = PLUGIN_WIRE_DESCRIBE;", "reply.kind = PLUGIN_WIRE_INFO;",
             "reply.kind = PLUGIN_WIRE_RESOLVE; reply.token = message.token;",
         ])
-    func `A message that makes no sense ends its sender`(_ body: String) throws {
+    func `An invalid message ends its sender`(_ body: String) throws {
         let host = try host(program(body), restarts: 0)
         let error = try #require(host.failure())
         #expect([.moduleCrashed, .noReply, .deadlineExceeded].contains(error.code), "\(error)")

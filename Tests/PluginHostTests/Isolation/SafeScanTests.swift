@@ -65,7 +65,7 @@ struct SafeScanTests {
             ("11-abort", PluginError.Code.moduleCrashed, "a constructor crashed (signal 6, Aborted)"),
             ("20-fault", .moduleCrashed, fault),
             ("30-trap", .moduleCrashed, "Its last words: “way”."),
-            ("40-exit", .moduleCrashed, isSanitized ? "a constructor exited" : "a constructor exited with the code 3"),
+            ("40-exit", .moduleCrashed, isSanitized ? "a constructor exited" : "a constructor exited with code 3"),
             ("50-hang", .deadlineExceeded, "a constructor did not return within 1.0 seconds"),
             ("60-entry", .moduleCrashed, "its entry function crashed (signal 6, Aborted)"),
         ]

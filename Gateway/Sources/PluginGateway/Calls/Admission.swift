@@ -14,7 +14,7 @@ final class Admission: Sendable {
 
     init(total: Int, perModule: Int) { (self.total, self.perModule) = (max(1, total), max(1, perModule)) }
 
-    /// The place of a call. It is free when nothing holds it any more.
+    /// The place of a call, which is free again when nothing refers to this object.
     final class Place: Sendable {
         private let admission: Admission
         private let module: String?

@@ -142,7 +142,7 @@ final class Catalog: Sendable {
             return entries
         }
 
-        /// The same for parameters in order.
+        /// Returns the parameters of a JSON body in order, with bytes read from their base64.
         func decoding(_ values: [Value], _ callbacks: CallbackMaker?) throws(Problem) -> [Value] {
             var values = values
             for (place, parameter) in parameters.prefix(values.count).enumerated()

@@ -2,8 +2,8 @@ import PluginABI
 import PluginHost
 import Synchronization
 
-/// The last events of a gateway, and the streams that wait for the next ones. A stream reads from the log at its own pace,
-/// so it needs no buffer; one that is too slow misses events, and is told so.
+/// The last events of a gateway, and the streams that wait for the next ones. A stream reads from the log at its own
+/// pace, so it needs no buffer; one that is too slow misses events, and is notified of that.
 final class EventLog: Sendable {
     struct Event: Sendable {
         let number: Int

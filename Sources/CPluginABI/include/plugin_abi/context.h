@@ -17,8 +17,8 @@ typedef struct plugin_context {
     uint32_t reserved;
     plugin_string module; /* the name in the manifest */
     plugin_string file;   /* the file in the plugins folder; the host runs a copy of it */
-    plugin_string folder; /* the folder of that file, which may have resources of the module; empty
-                           * if the module is linked into the program */
+    plugin_string folder; /* the folder of that file, which may contain its resources; empty if the
+                           * module is linked into the program */
     plugin_value configuration; /* a map: the configuration of the module when it was loaded, or
                                  * empty; configuration.h has the current one */
     plugin_value values; /* a map, the same for all modules: "environment" (string), "arguments"

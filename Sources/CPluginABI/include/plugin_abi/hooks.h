@@ -1,10 +1,9 @@
 /* hooks.h - the functions that the host calls during the life of a module
  *
  * A hook is an entry of the function table. Its name without "@" is in the "hooks" of the manifest.
- * It replies like an action, later if the manifest lists it as {"name": "init", "async": true}; if
- * it replies with an error, it has failed. Only "@resume" has
- * arguments. All hooks are [one at a time]; `call` and `arguments` are borrowed until the hook
- * returns.
+ * It replies like an action; it may reply later if the manifest lists it as {"name": "init",
+ * "async": true}. If it replies with an error, it has failed. Only "@resume" has arguments. All
+ * hooks are [one at a time]; `call` and `arguments` are borrowed until the hook returns.
  *
  * The last three hooks hand over the state of a module when a new file replaces it. The host blocks
  * new calls of the module, waits until the running ones have ended, and gives each hook a
@@ -34,8 +33,8 @@
 /* Runs in the old module if the new one has @resume, or if either is "exclusive". It has ended
  * before @init of the new one begins. It replies with the state (any value). After that, the old
  * module must not use what the state represents. If the manifest declares "exclusive", the hook
- * releases what only one module can have, such as a port. If it fails, the module is not replaced.
- */
+ * releases what only one module can own, such as a port. If it fails, the module is not
+ * replaced. */
 #define PLUGIN_HOOK_SUSPEND "@suspend"
 
 /* Runs in the new module before its @init, if there is a state: not at the start of the host, nor

@@ -2,12 +2,13 @@
  *
  * An interceptor runs around the calls for which the configuration of the host names it. The
  * manifest lists it under "interceptors", and its function is "~NAME". It has two arguments: a map
- * that describes the call, with the entries below, and an object that is the rest of the call.
+ * that describes the call, with the entries below, and an object that continues the call.
  *
- * The action PLUGIN_INTERCEPTED_REST of that object has one parameter: a map of the parameters for
- * the intercepted action. Its outcome is that of the intercepted action. The interceptor may
- * perform it any number of times, or not at all. The reply of the interceptor is the outcome of the
- * call. The map and the object are borrowed until the interceptor returns. [any thread] */
+ * The action PLUGIN_INTERCEPTED_REST of that object calls the intercepted action, and has its
+ * outcome. It has one parameter: a map of the parameters for the intercepted action. The
+ * interceptor may perform it any number of times, or not at all. The reply of the interceptor is
+ * the outcome of the call. The map and the object are borrowed until the interceptor returns.
+ * [any thread] */
 #ifndef PLUGIN_ABI_INTERCEPTORS_H
 #define PLUGIN_ABI_INTERCEPTORS_H
 

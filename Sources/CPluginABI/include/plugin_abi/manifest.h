@@ -36,7 +36,7 @@ typedef struct plugin_seal {
 PLUGIN_ABI_ASSERT(sizeof(plugin_seal) == 40, "plugin_seal");
 PLUGIN_ABI_ASSERT(offsetof(plugin_seal, manifest_count) == 16, "plugin_seal.manifest_count");
 
-/* Embeds a file. Stands once in a module, at file scope and outside of namespaces, in the source
+/* Embeds a file. Used once in a module, at file scope and outside of namespaces, in the source
  * file that uses PLUGIN_MANIFEST. `file` is a string literal: a path relative to the folder in
  * which the compiler runs, or to one that is passed with -I (for gcc also with -Wa,-I). A missing
  * file is an error of the compiler.

@@ -19,15 +19,15 @@ extern "C" {
 /* Static, like the description. */
 typedef struct plugin_types {
     plugin_string manifest; /* that of the description, with types */
-    plugin_string notes;    /* what has no type, and why, in a line each; may be empty */
+    plugin_string notes;    /* what has no type, and why, one per line; may be empty */
 } plugin_types;
 
 typedef struct plugin_type_derivation {
     uint32_t size;
     uint32_t reserved;
     /* Derives the types. `begin` (may be null) is called with the name of each type whose code is
-     * about to run, which may crash. `without`: the names of types whose code must not run, in a
-     * line each. [one at a time] */
+     * about to run, and may crash. `without`: the names of types whose code must not run, one per
+     * line. [one at a time] */
     plugin_types (*derive)(void *data, plugin_string without,
                            void (*begin)(void *context, plugin_string type), void *context);
 } plugin_type_derivation;

@@ -7,7 +7,7 @@ import Synchronization
 // and the depth work as for any other call.
 
 extension Calls {
-    /// Runs an endpoint whose record is occupied, through the interceptors that see it.
+    /// Runs an endpoint through the interceptors that see it. The call already occupies its record.
     func invoke(
         _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ thread: ThreadContext,
         _ record: CallRecord, instance: UnsafeMutableRawPointer? = nil, through interception: Interception?

@@ -144,14 +144,14 @@ final class RestOfCall: Sendable {
         guard arguments.count < 2 else {
             throw PluginError(
                 .unknownParameter,
-                "The rest of an intercepted call takes one map of parameters; \(arguments.count) arguments were given.")
+                "An intercepted call is continued with one map of parameters; \(arguments.count) arguments were given.")
         }
         var call = call
         if let given = arguments.first {
             guard let parameters = given.map else {
                 throw PluginError(
                     .mistypedParameter,
-                    "The rest of an intercepted call takes a map of parameters; a \(given.kind) was given.")
+                    "An intercepted call is continued with a map of parameters; a \(given.kind) was given.")
             }
             call.parameters = parameters
         }

@@ -1,7 +1,7 @@
 package import PluginABI
 package import PluginFile
 
-// Dead routes: those that cannot lead to their action as it is declared, or whose action nobody offers.
+// Dead routes: those that cannot lead to their action as it is declared, or whose action no module offers.
 
 extension RouteEntry {
     /// Returns why no URL can reach an action by the route, whatever else the URL contains; `nil` if one can.

@@ -12,7 +12,7 @@ struct RemoteOpening: Sendable {
     /// Whether the event `host.openURL` was posted.
     var isAnnounced = false
 
-    /// What the guard has decided.
+    /// The decision of the guard.
     enum Decision: Sendable {
         case none
         /// To make this call. If modules change and the URL then leads elsewhere, that is another call.
@@ -26,7 +26,7 @@ struct RemoteOpening: Sendable {
     }
 }
 
-/// What a guard decides about: where a URL leads, and what that demands of other programs.
+/// The subject of a guard's decision: where a URL leads, and what that demands of other programs.
 struct RemoteSubject: Equatable, Sendable {
     let destination: String?
     let demands: [String]
@@ -230,7 +230,7 @@ extension Calls {
 // MARK: - The guard
 
 extension Calls {
-    /// What is to be done about a remote call.
+    /// The next step of a remote call.
     private enum Verdict {
         case pass
         case refuse(String)

@@ -73,7 +73,7 @@ extension Table {
 }
 
 extension Calls {
-    /// What a URL leads to for a remote caller.
+    /// The result of resolving a URL for a remote caller.
     enum RemoteResolution {
         case found(URLResolution, URLDestination)
         /// Nothing; carries the first route that matches, but leads to nothing remote.

@@ -1,18 +1,18 @@
 import PluginABI
 
-/// What answers the opening of a URL.
+/// The destination of a URL, which answers when the URL is opened.
 enum URLDestination {
     /// The action that the URL addresses.
     case action(Endpoint)
     /// The closure of the route.
     case closure(RouteClosure)
-    /// What answers because nobody offers the action.
+    /// The fallback, because no module offers the action.
     case fallback(Calls.Fallback)
 
     /// The endpoint that declares the parameters; `nil` if any are accepted.
     var declaring: Endpoint? { if case .action(let endpoint) = self { endpoint } else { nil } }
 
-    /// What it demands of other programs, which the guard checks.
+    /// The demands on other programs, which the guard checks.
     var demands: [String] {
         switch self {
         case .action(let endpoint), .fallback(.notFound(let endpoint)): endpoint.demands

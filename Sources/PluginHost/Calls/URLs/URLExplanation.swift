@@ -1,13 +1,13 @@
 public import PluginABI
 
-/// What a URL leads to, and why: the answer of ``PluginHost/resolve(_:_:origin:)``.
+/// The explanation of what a URL leads to, and why: the answer of ``PluginHost/resolve(_:_:origin:)``.
 public struct URLExplanation: Sendable {
     /// The URL as it was given.
     public let url: String
     /// The action that the URL reaches (`target/action`, or `(closure)` for a closure of the program), or would reach
     /// if it could be opened; `nil` if it leads nowhere.
     public internal(set) var action: String?
-    /// What answers if nobody offers the action: `notFound`, the target's own fallback, or `onMissingTarget`, the
+    /// The fallback, if no module offers the action: `notFound`, the target's own fallback, or `onMissingTarget`, the
     /// program's; otherwise `nil`.
     public internal(set) var fallback: String?
     /// The module of the action; `nil` if there is none.
@@ -19,10 +19,10 @@ public struct URLExplanation: Sendable {
     /// The methods with which the URL can be opened by a route, for example for the header `Allow` of an answer with the
     /// status 405; empty if no route matches. The action that a URL itself names answers every method.
     public internal(set) var methods: [RouteMethod] = []
-    /// What the action demands of other programs.
+    /// The demands of the action on other programs.
     public internal(set) var demands: [String] = []
-    /// Why the URL cannot be opened; `nil` if it can, as far as the guard, the interceptors and the action itself let
-    /// it.
+    /// The reason why the URL cannot be opened; `nil` if it can, as far as the guard, the interceptors and the action
+    /// itself let it.
     public internal(set) var error: PluginError?
     /// The other routes that match the URL.
     public internal(set) var others: [Other] = []

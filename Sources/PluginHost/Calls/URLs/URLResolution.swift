@@ -70,7 +70,7 @@ extension URLText {
         return (plugin_string(target), plugin_string(action.withSlashes()))
     }
 
-    /// The texts of target and action, as ``targetAndAction(_:)``.
+    /// The texts of target and action, under the conditions of ``targetAndAction(_:)``.
     func namedSegments(_ schemes: Set<String>) -> (target: RawText, action: RawText)? {
         guard segments.count == 2, segments[0].isEmpty, !segments[1].isEmpty, !writtenHost.isEmpty,
             let scheme, schemes.contains(scheme.string)

@@ -23,13 +23,14 @@ extension Calls {
         return try keep(.start(start, module), address(), entries, call, thread, record)
     }
 
-    /// Starts a module and blocks the thread until that has ended.
+    /// Starts a module, and blocks the thread until the start has ended.
     ///
     /// - Parameters:
     ///   - timeout: How long to wait. Default: ``HostConfiguration/hookTimeout``.
     ///   - parent: The call that needs the module.
     ///   - caller: The generation that makes the call.
-    /// - Throws: The reason why the module does not serve, unless the table says it; `deadlineExceeded`, `circularWait`.
+    /// - Throws: The reason why the module does not serve, unless the table states it; `deadlineExceeded`,
+    ///   `circularWait`.
     func start(
         _ module: LoadedModule, within timeout: Duration? = nil, parent: plugin_token? = nil,
         _ caller: Unmanaged<Generation>? = nil
@@ -75,14 +76,14 @@ extension Calls {
         CallChain(from: token).compactMap(\.endpoint?.generation) + (caller.map { [$0.takeUnretainedValue()] } ?? [])
     }
 
-    /// - Throws: The reason why the module does not serve, if the table still has it as one to be started.
+    /// - Throws: The reason why the module does not serve, if it is still registered in the table.
     /// - Returns: `nil`: the caller must look again.
     func check(_ start: StartRequest, of module: LoadedModule, for call: Call) throws(PluginError) -> plugin_token? {
         try check(start, of: module, parent: call.parent, call.caller)
         return nil
     }
 
-    /// - Throws: As ``check(_:of:for:)``.
+    /// - Throws: The error of ``check(_:of:for:)``.
     private func check(
         _ start: StartRequest, of module: LoadedModule, parent: plugin_token, _ caller: Unmanaged<Generation>? = nil
     ) throws(PluginError) {
@@ -108,7 +109,7 @@ extension Calls {
         return true
     }
 
-    /// The current table, after the module that a URL leads to, and which is only known, was started.
+    /// Returns the current table. If the module that a URL leads to is only known, starts it first.
     func tableStarting(_ url: RawText, isRemote: Bool, method: RouteMethod) throws(PluginError) -> Table {
         while true {
             let table = registry.table
@@ -121,7 +122,7 @@ extension Calls {
         }
     }
 
-    /// The current table, after the module that has a target, and which is only known, was started.
+    /// Returns the current table. If the module that has a target is only known, starts it first.
     func tableStarting(target: String) -> Table {
         let table = registry.table
         guard let module = table.contents.known.target(target)?.module, (try? start(module)) != nil else {
@@ -130,7 +131,7 @@ extension Calls {
         return registry.table
     }
 
-    /// The current table, after the modules that offer a service, and which are only known, were started.
+    /// Returns the current table. If modules that offer a service are only known, starts them first.
     func tableStarting(service: String) -> Table {
         let table = registry.table
         guard let modules = table.knownServices[service], (try? startAll(modules)) != nil else { return table }

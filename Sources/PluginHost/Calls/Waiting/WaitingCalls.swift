@@ -16,7 +16,7 @@ extension Calls {
         case remoteURL(String, RemoteOpening)
     }
 
-    /// What a call waits for.
+    /// The thing that a call waits for.
     enum Awaited {
         case handOver(CallBarrier)
         /// The start of a module.

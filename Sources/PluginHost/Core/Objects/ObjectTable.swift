@@ -26,7 +26,7 @@ final class ObjectTypeEntry: Sendable {
 /// The reference-counted objects of the process.
 ///
 /// A handle is a number: the index of a slot, and a sequence number that counts how often the slot was used. Slots are
-/// never freed, so a stale handle is always recognised, whoever uses it, and whenever.
+/// never freed, so a stale handle is always recognised, even much later.
 enum ObjectTable {
     private struct Slot: ~Copyable {
         /// The sequence number (40 bits) and the number of holders (24 bits).

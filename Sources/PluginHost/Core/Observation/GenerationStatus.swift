@@ -22,7 +22,7 @@ public struct GenerationStatus: Sendable {
     public let calls: [RunningCall]
     /// The number of its objects and callbacks that have a holder.
     public let objects: Int
-    /// What these objects are and who holds them, while it is draining; otherwise empty.
+    /// The types of these objects and their holders, while it is draining; otherwise empty.
     public let heldObjects: [HeldObjects]
     /// Whether the generation that replaced it has received its state: from `suspend`, for `resume`.
     public let hasHandedOver: Bool
@@ -112,7 +112,7 @@ public struct GenerationStatus: Sendable {
         } else if objects > 0 {
             parts.append("\(objects) \(objects == 1 ? "object is" : "objects are") held")
         }
-        if parts.isEmpty { return "is not used any more." }
+        if parts.isEmpty { return "is no longer used." }
         return parts.joined(separator: "; ") + "." + (heldObjects.isEmpty ? "" : " " + HeldObjects.advice)
     }
 }
@@ -134,6 +134,7 @@ extension Generation {
 public struct RetiredTotal: Sendable, Hashable {
     /// The number of generations.
     public internal(set) var count = 0
-    /// The memory that stays mapped for their images, in bytes. The kernel reclaims pages that are not accessed.
+    /// The memory that stays mapped for the images of these generations, in bytes. The kernel reclaims pages that are
+    /// not accessed.
     public internal(set) var mappedBytes = 0
 }

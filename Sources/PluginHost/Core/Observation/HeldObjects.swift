@@ -19,7 +19,7 @@ public struct HeldObjects: Sendable, Hashable, CustomStringConvertible {
         return "\(count) × \(type.shortened), held by \(others.isEmpty ? "" : "\(others) and ")\(names.last!)"
     }
 
-    /// What to do about objects that are held for too long.
+    /// Advice about objects that are held for too long.
     package static let advice =
         "A holder lets go of an object by dropping its last Object or Callback (in Swift) or with object_release (in C)."
 }

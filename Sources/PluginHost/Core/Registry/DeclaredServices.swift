@@ -10,7 +10,7 @@ struct DeclaredServices: Sendable, Equatable {
     /// The services declared by service files, by path.
     var files: [PathKey: [ModuleManifest.Service]] = [:]
 
-    /// Which of the declared services are registered in one table, and why the others are not.
+    /// The declared services that are registered in one table, and the reasons why the others are not.
     struct Standing {
         /// The services that are registered and whose targets exist.
         var services: [ServiceEntry] = []

@@ -66,7 +66,7 @@ final class Endpoint: @unchecked Sendable {
     let durations = Durations()
     /// The source of the instance, for actions of a target that has instances.
     let instances: InstanceProvider?
-    /// What the action demands of other programs, which the guard checks.
+    /// The demands of the action on other programs, which the guard checks.
     let demands: [String]
     /// Whether it is code of a module and appears in the statistics. Callbacks and the endpoints by which the host
     /// replaces an action do not.

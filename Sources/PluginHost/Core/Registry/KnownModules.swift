@@ -91,7 +91,7 @@ final class KnownModules: Sendable {
         return module(answering: target.text, action.text, isRemote: isRemote)
     }
 
-    /// Returns what stands for the action that would answer a remote call; `nil` if none would.
+    /// Returns the stand-in for the action that would answer a remote call; `nil` if none would.
     func remoteEndpoint(_ target: plugin_string, _ action: plugin_string) -> (endpoint: Endpoint, isNotFound: Bool)? {
         guard !isEmpty, let found = self.target(target.text) else { return nil }
         for (name, isNotFound) in [(action.text, false), ("notFound", true)] {

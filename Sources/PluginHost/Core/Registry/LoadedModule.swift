@@ -23,7 +23,7 @@ final class LoadedModule: @unchecked Sendable {
     let process: (any ModuleProcess)?
     /// Whether its file was opened. If not, it has no description, functions or factories.
     let isOpen: Bool
-    /// What a known module and the module in its opened file have in common: the names that are in the table.
+    /// The common part of a known module and the module in its opened file: the names that are in the table.
     private(set) var registration = Registration()
     /// The text of the manifest of a module that is only known.
     private let knownText: @Sendable () -> String
@@ -51,7 +51,7 @@ final class LoadedModule: @unchecked Sendable {
     /// Creates a module that is only known.
     ///
     /// - Parameters:
-    ///   - staged: What stands for the copy of its file, which does not exist.
+    ///   - staged: The stand-in for the copy of its file, which does not exist.
     ///   - text: Returns the text of the manifest.
     ///   - program: The program of the host.
     init(
@@ -70,8 +70,8 @@ final class LoadedModule: @unchecked Sendable {
 
     private nonisolated(unsafe) static let noDescription = UnsafePointer.immortal(plugin_module())
 
-    /// Returns what stands for an action while the module is only known: an endpoint that declares the same, and that is
-    /// not called. `nil` if the module is opened. May be called from any thread.
+    /// Returns the stand-in for an action while the module is only known: an endpoint with the same declaration, which
+    /// is not called. `nil` if the module is opened. May be called from any thread.
     func declaredEndpoint(_ name: String, _ action: ModuleManifest.Action) -> Endpoint? {
         guard let program else { return nil }
         return declared.withLock { declared in

@@ -1,4 +1,4 @@
-/// In what two lists of modules differ.
+/// The difference between two lists of modules.
 struct ModuleChange {
     /// The generations that are only in the first list, in its order.
     let gone: [Generation]
@@ -8,7 +8,7 @@ struct ModuleChange {
     /// Whether those that are in both lists have the same order in both.
     let keepsOrder: Bool
 
-    /// Takes time in proportion to the lists, but little of it for what they have in common at their ends.
+    /// Takes time in proportion to the lists, but little for the elements that they share at the beginning and the end.
     init(from before: [Generation], to after: [Generation]) {
         let shorter = min(before.count, after.count)
         var (start, end) = (0, 0)
@@ -25,7 +25,7 @@ struct ModuleChange {
         keepsOrder = gone.count == old.count && self.new.count == new.count
     }
 
-    /// Whether what is made from some part of the modules stays the same, order included.
+    /// Whether something that is made from a certain part of the modules stays the same, including its order.
     ///
     /// - Parameter lack: Whether a generation has no such part.
     func leaves(_ lack: (Generation) -> Bool) -> Bool { keepsOrder && gone.allSatisfy(lack) && new.allSatisfy(lack) }
@@ -33,7 +33,7 @@ struct ModuleChange {
     /// Whether it concerns no more than an eighth of the generations.
     func isSmall(among generations: [Generation]) -> Bool { (gone.count + new.count) * 8 <= generations.count }
 
-    /// By how much the number of addresses changes.
+    /// The change in the number of addresses.
     var addressCount: Int {
         new.reduce(0) { $0 + $1.addresses.count } - gone.reduce(0) { $0 + $1.addresses.count }
     }

@@ -5,7 +5,7 @@ protocol ModuleProcess: AnyObject, Sendable {
     /// The process id.
     var id: Int32 { get }
 
-    /// What it may reach and use.
+    /// The rule that states what it may reach and use.
     var rule: IsolationRule { get }
 
     /// The parts of its sandbox that the system lacks, with the reasons.
@@ -14,7 +14,7 @@ protocol ModuleProcess: AnyObject, Sendable {
     /// The memory and the processor time that it uses; `nil` if it has ended, or they cannot be read. Does not block.
     var usage: ProcessUsage? { get }
 
-    /// Why the process is not there any more, as a sentence; `nil` while it runs.
+    /// The reason why the process has ended, as a sentence; `nil` while it runs.
     var ending: String? { get }
 
     /// Whether it is being debugged, so that no deadline ends it.
@@ -42,10 +42,10 @@ protocol ModuleProcess: AnyObject, Sendable {
 }
 
 extension Generation {
-    /// Whether its process of its own has ended, so that nothing in it can be called any more.
+    /// Whether its own process has ended, so that nothing in it can be called.
     var hasCrashed: Bool { module?.hasEnded == true }
 
-    /// Whether code of it runs, for a caller that waits or does not wait any more.
+    /// Whether code of it runs, whether or not the caller still waits.
     var isRunningCalls: Bool { callsInFlight > 0 || hasLateCalls }
 
     /// Whether a call that has ended for its caller, because it was too late, still runs in its process of its own.
@@ -59,7 +59,7 @@ extension Generation {
 }
 
 extension LoadedModule {
-    /// Whether its process has ended, so that none of its code can be called any more.
+    /// Whether its process has ended, so that none of its code can be called.
     var hasEnded: Bool { process?.ending != nil }
 
     /// Whether its process has ended, and it is not to be started again.

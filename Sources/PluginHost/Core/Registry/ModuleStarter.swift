@@ -11,8 +11,8 @@ final class ModuleStarter: Sendable {
 
     private let state = Mutex(State())
 
-    /// - Parameter begin: Called each time that a start is asked for, on the thread that asks for it, with whether it is
-    ///   the first time. Returns at once, or, on the thread that changes modules, when the start has ended.
+    /// - Parameter begin: Called each time that a start is asked for, on the thread that asks for it, with whether it
+    ///   is the first time. Returns immediately, or, on the thread that changes modules, when the start has ended.
     func set(_ begin: @escaping @Sendable (StartRequest, _ isNew: Bool) -> Void) {
         state.withLock { $0.begin = begin }
     }
@@ -34,15 +34,15 @@ final class ModuleStarter: Sendable {
     /// Ends a start: the calls that wait for it look for the module again.
     ///
     /// - Parameters:
-    ///   - error: The reason why the module does not serve; `nil` if it does, or the table says why not.
-    ///   - refused: The callers whom the error concerns, if it does not concern all: the others look again.
+    ///   - error: The reason why the module does not serve; `nil` if it does, or if the table states the reason.
+    ///   - refused: The callers that the error concerns, if it does not concern all: the others look again.
     func end(_ start: StartRequest, _ error: PluginError?, refusing refused: [Generation]? = nil) {
         state.withLock { state in if state.starts[start.name] === start { state.starts[start.name] = nil } }
         start.end(error, refusing: refused)
     }
 }
 
-/// The start of one registered module, for those who wait for it.
+/// The start of one registered module, for the calls that wait for it.
 final class StartRequest: Sendable {
     private struct State {
         var outcome: PluginError??
@@ -51,7 +51,7 @@ final class StartRequest: Sendable {
         var waiting: [@Sendable () -> Void] = []
         /// The modules whose calls wait for it.
         var callers: [Generation] = []
-        /// The callers whom the error concerns; `nil` if it concerns all.
+        /// The callers that the error concerns; `nil` if it concerns all.
         var refused: [Generation]?
     }
 

@@ -78,7 +78,7 @@ final class NameTable: @unchecked Sendable {
 
     /// Returns the table of these generations.
     ///
-    /// - Parameter change: In what they differ from those of this table.
+    /// - Parameter change: The difference from the generations of this table.
     func changed(to generations: [Generation], _ change: ModuleChange) -> NameTable {
         let count = count + change.addressCount
         let isAlike = change.isSmall(among: generations) && count * 2 <= slots.count && count * 8 >= slots.count

@@ -7,7 +7,7 @@ struct UnavailableModules: Sendable {
     struct Absence: Sendable {
         /// The name and version.
         let module: String
-        /// What happened to it: `was removed: its file is gone`.
+        /// The reason, as a predicate: `was removed: its file is gone`.
         let reason: String
 
         /// - Parameter what: The thing that the caller asked for.

@@ -24,7 +24,7 @@ struct Drains: Sendable {
 struct Draining: Sendable {
     let generation: Generation
     let since = Date()
-    /// When the generation stopped serving, in `CLOCK_MONOTONIC` nanoseconds.
+    /// The time when the generation stopped serving, in `CLOCK_MONOTONIC` nanoseconds.
     let begin = monotonicNow()
     var stage = Stage.leaving
 
@@ -36,7 +36,7 @@ struct Draining: Sendable {
         case overdue
     }
 
-    /// How long the generation has not served, in nanoseconds.
+    /// The time since the generation stopped serving, in nanoseconds.
     var age: Int64 { monotonicNow() - begin }
 }
 
@@ -159,7 +159,8 @@ struct Drain {
 extension [Generation] {
     /// The last generations, in reverse order, that can leave the table at once: building a table takes time in
     /// proportion to its modules. Code that runs at the end of a generation, and its running calls, may call those
-    /// before it, which are therefore still in the table; and a subscriber is told which modules have left before it.
+    /// before it, which are therefore still in the table; and a subscriber is notified of the modules that have left
+    /// before it.
     fileprivate var leavingTogether: [Generation] {
         var leaving: [Generation] = []
         for generation in reversed() {

@@ -4,13 +4,13 @@ import Synchronization
 /// The last lines that a worker wrote to standard output, standard error and the log. They are kept in the memory of
 /// the host, so they survive the process.
 final class LastWords: Sendable {
-    /// How many lines are kept, and how many bytes they have with control characters as escapes.
+    /// How many lines are kept, and how many bytes they may have in total, with control characters as escapes.
     static let linesMax = 20
     static let bytesMax = 4096
     /// The longest line; a longer one is cut off.
     private static let lineMax = 1000
 
-    /// The most lines of a backtrace. If it has no end until then, it is none.
+    /// The maximum number of lines of a backtrace. Lines after that are kept as usual.
     private static let backtraceMax = 2000
 
     private struct State {
@@ -21,13 +21,13 @@ final class LastWords: Sendable {
 
     private let state = Mutex(State())
 
-    /// Whether a line says where the code of a process was when it crashed (``Isolation/reportsPlaces``).
+    /// Returns whether a line states where the code of a process was when it crashed (``Isolation/reportsPlaces``).
     private static func isPlace(_ line: String) -> Bool {
         line.hasPrefix("place ") && line.utf8.dropFirst(6).prefix { $0 != UInt8(ascii: " ") }.count == 16
     }
 
-    /// Adds a line of output, unless it is a place of a crash. Of a backtrace by the Swift runtime, which has more than 20 lines, only the line with the
-    /// crash is kept, so that the fatal error before it is not lost.
+    /// Adds a line of output, unless it states where the code was. Of a backtrace by the Swift runtime, which has more
+    /// than 20 lines, only the line with the crash is kept, so that the fatal error before it is not lost.
     func addOutput(_ line: String) {
         if Self.isPlace(line) { return }
         let isLeftOut = state.withLock { state in
@@ -64,7 +64,7 @@ final class LastWords: Sendable {
 }
 
 extension ModuleProcess {
-    /// Why the process is not there any more, with its last words, as sentences; `nil` while it runs.
+    /// The reason why the process has ended, with its last words, as sentences; `nil` while it runs.
     var report: String? {
         guard let ending else { return nil }
         let lines = lastWords

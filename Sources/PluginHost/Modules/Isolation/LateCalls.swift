@@ -4,7 +4,7 @@ import Synchronization
 /// destroys these waits for them.
 final class LateCalls: Sendable {
     fileprivate struct State {
-        /// On how many channels there are such calls.
+        /// The number of channels with such calls.
         var count = 0
         var waiting: [@Sendable () -> Void] = []
         var hasEnded = false
@@ -15,7 +15,7 @@ final class LateCalls: Sendable {
     /// Records that there are such calls on another channel.
     func begin() { state.withLock { $0.count += 1 } }
 
-    /// Records that those on a channel have returned.
+    /// Records that the calls on a channel have returned.
     func end() {
         run(
             state.withLock { state in

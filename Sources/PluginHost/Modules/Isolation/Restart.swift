@@ -10,9 +10,9 @@ final class Crashes: Sendable {
         var digest: UInt64 = 0
         /// The crashes that count.
         var count = 0
-        /// When the last one was, in nanoseconds of CLOCK_MONOTONIC.
+        /// The time of the last one, in nanoseconds of CLOCK_MONOTONIC.
         var last: Int64 = 0
-        /// How often the module was started again, in all.
+        /// How often the module was started again in total.
         var restarts = 0
     }
 
@@ -57,7 +57,7 @@ struct Restart {
         else { return nil }
         let restart = Restart(context: context, generation: generation)
         let pause = restart.notePause()
-        // Calls wait for a restart that happens at once, so that a crash concerns only those that were running.
+        // Calls wait for a restart that happens immediately, so that a crash concerns only those that were running.
         let barrier = pause == .zero ? CallBarrier(generation, limit: context.configuration.waitingCallsLimit) : nil
         return { restart.plan(after: pause, barrier) }
     }

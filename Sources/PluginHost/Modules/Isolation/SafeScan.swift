@@ -15,10 +15,10 @@ final class SafeScan: Sendable {
     /// - Parameter limit: How long the constructors or the entry function of a file may take.
     init(_ workers: Workers, limit: Duration) { (self.workers, self.limit) = (workers, limit) }
 
-    /// Why files cannot be scanned; `nil` if they can, or there was none.
+    /// The reason why files cannot be scanned; `nil` if they can, or if there were none to scan.
     var problem: PluginError? { lastProblem.withLock(\.self) }
 
-    /// What is known of files after a scan, by the numbers of the files.
+    /// The results of a scan, by the numbers of the files.
     struct Findings: Sendable {
         /// The errors of the files that the host must not open.
         var failures: [UInt64: PluginError] = [:]

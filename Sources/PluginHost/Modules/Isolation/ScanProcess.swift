@@ -9,9 +9,9 @@ import PluginFile
 ///
 /// It ends when the thread that has started it ends; that thread waits for it.
 struct ScanProcess {
-    /// What became of a file, if the process is to be believed.
+    /// What happened to a file, according to the process.
     enum Finding: Equatable {
-        /// The process has not begun with it, or says something that makes no sense.
+        /// The process has not begun with it, or reports something invalid.
         case untouched
         case opening
         case entering
@@ -19,7 +19,7 @@ struct ScanProcess {
         case refused(reason: String)
         case hasNoEntry
 
-        /// Whether the process was not done with it.
+        /// Whether the process had not finished with it.
         var isUnfinished: Bool { [.untouched, .opening, .entering].contains(self) }
     }
 
@@ -34,7 +34,7 @@ struct ScanProcess {
         /// What it did, for a sentence.
         var description: String {
             switch self {
-            case .exited(let code): "exited with the code \(code)"
+            case .exited(let code): "exited with code \(code)"
             case .killed(let signal): "crashed (signal \(signal), \(String(cString: strsignal(signal))))"
             case .overdue: "made no progress and was ended"
             case .unknown: "ended"
@@ -47,13 +47,13 @@ struct ScanProcess {
         let ending: Ending
         /// The end of its output.
         let lastWords: String
-        /// What the only file describes, if that was asked for. It is not checked, and never freed.
+        /// The description of the module in the only file, if it was requested. It is not checked, and never freed.
         var description: UnsafePointer<plugin_module>?
-        /// The names of the modules, if they are wanted and the process is to be believed.
+        /// The names of the modules according to the process, if they are wanted.
         var names: [String?] = []
         /// The manifest with the types that the module derives, unchecked; `nil` if it derives none.
         var typedManifest: String?
-        /// What the module says about types; the type whose code has ended the process if it was ended.
+        /// The module's notes about types; if the code of a type has ended the process, that type.
         var words = ""
 
         /// The end of its output, as a sentence to append; empty if there was no output.
@@ -175,13 +175,13 @@ struct ScanProcess {
             if !isQuiet, polled[1].revents != 0, read(into: &words) == .end { polled[1].fd = -1 }
             if !isQuiet, polled[0].revents != 0 { return true }
             let now = monotonicNow()
-            // It counts only if it is more than before, so that the process cannot live on by going back.
+            // Only an increase counts, so that the process cannot prolong its life by going back.
             if case let present = self.progress, present > progress { (progress, since) = (present, now) }
             if now - since > limit.nanoseconds { return false }
         }
     }
 
-    /// How far the process has come.
+    /// The progress of the process: the sum of the steps that it has reached with its files.
     private var progress: Int {
         let steps = (0..<count).map { plugin_scan_get_step(scan, UInt32($0)) }
         return steps.reduce(0) { $0 + Int(min($1, PLUGIN_SCAN_PASSED.rawValue)) }
@@ -224,7 +224,7 @@ struct ScanProcess {
         }
     }
 
-    /// What there was to be read: bytes, nothing yet, or nothing any more.
+    /// The result of a read: bytes, nothing yet, or the end of the output.
     private enum Reading { case bytes, nothing, end }
 
     private func read(into words: inout [UInt8]) -> Reading {

@@ -2,7 +2,7 @@ import PluginABI
 import PluginFile
 
 extension ChangeContext {
-    /// Tells which of the modules that are to be isolated do not exist: the name may be mistyped.
+    /// Reports which of the modules that are to be isolated do not exist: the name may be mistyped.
     func tellUnknownIsolatedModules() {
         var names = configuration.isolation.debuggedModules
         names.formUnion(configuration.isolation.rules.map(\.module).filter { $0 != "*" })

@@ -25,19 +25,19 @@ extension WorkerProcess {
         case noRoom
     }
 
-    /// Sends a message and waits until the worker returns, serving what it asks for meanwhile.
+    /// Sends a message, and serves the worker's requests until it returns.
     ///
     /// - Parameter deadline: The deadline of the call, in nanoseconds of CLOCK_MONOTONIC; 0 for none. In any case the
     ///   call ends after `time`. The deadline of a call that the module makes to itself is reported when it returns,
     ///   since the thread of its caller runs it.
-    /// - Parameter isSerial: Whether it is a call beside which some others must not run.
+    /// - Parameter isSerial: Whether it is a call of a serial module or target.
     /// - Parameter time: Default: ``Isolation/callTimeout``.
     func ask(
         _ message: inout plugin_wire_message, until deadline: Int64 = 0, isSerial: Bool = false,
         within time: Duration? = nil
     ) -> CallEnding {
         guard let link else { return .gone }
-        // Calls of actions are limited before; instances that are destroyed are not.
+        // The depth of calls of actions is limited elsewhere, that of the destruction of instances is not.
         guard WorkerLink.nesting <= 2 * Int(PLUGIN_DEPTH_MAX) else { return .busy }
         if let channel = link.channelOfThread {
             guard !link.isLost(channel) else { return .late }
@@ -86,7 +86,8 @@ extension WorkerProcess {
             limit = limit.adding(now - start)  // What others do meanwhile is not the module's time.
             let isLost = link.isLost(channel)
             guard isSound || isLost else { return doomForNonsense() }
-            // A module may ask so often that nothing is ever waited for. A millisecond is for its reply.
+            // A module may send requests without a pause, so that no wait ever reaches the limit. It has a millisecond
+            // to reply.
             if isLost || now - 1_000_000 >= (deadline == 0 ? limit : min(limit, deadline)) {
                 if link.lose(channel, limit: limit, isSerial: isSerial, factory) { lateCalls.begin() }
                 return .late
@@ -94,8 +95,8 @@ extension WorkerProcess {
         }
     }
 
-    /// Serves a request of the worker and answers it, unless a call on the channel is lost meanwhile. Returns false if the
-    /// request makes no sense.
+    /// Serves a request of the worker and answers it, unless a call on the channel is lost meanwhile. Returns false if
+    /// the request is not valid.
     private func answer(
         _ request: inout plugin_wire_message, _ link: WorkerLink, _ channel: UInt32, isCancelled: Bool = false
     ) -> Bool {
@@ -120,9 +121,9 @@ extension WorkerProcess {
         plugin_wire_dispose(&error)
     }
 
-    /// Ends a process that has sent nonsense, and waits for its end.
+    /// Ends a process that has sent an invalid message, and waits for its end.
     private func doomForNonsense() -> CallEnding {
-        doom("Its process sent a message that makes no sense, and was ended.")
+        doom("Its process sent an invalid message, and was ended.")
         let end = monotonicNow() + 5_000_000_000
         while link != nil, monotonicNow() < end { usleep(1000) }
         return .ended
@@ -130,7 +131,7 @@ extension WorkerProcess {
 
     // MARK: Requests of the worker's own threads
 
-    /// Serves a channel on which threads of the module ask on their own account, until the end of the process.
+    /// Serves the requests of the module's own threads on a channel, until the process ends.
     func serveRequests(_ link: WorkerLink, _ channel: UInt32) {
         while true {
             var request = plugin_wire_message()
@@ -140,9 +141,9 @@ extension WorkerProcess {
                 if link.isLost(channel) {
                     awaitReturn(link, channel, giveBack: false)
                 } else if !isSound {
-                    return doom("Its process sent a message that makes no sense, and was ended.")
+                    return doom("Its process sent an invalid message, and was ended.")
                 }
-            case .senseless: return doom("Its process sent a message that makes no sense, and was ended.")
+            case .senseless: return doom("Its process sent an invalid message, and was ended.")
             case .ended, .late: return
             }
         }
@@ -150,7 +151,7 @@ extension WorkerProcess {
 
     // MARK: Late calls
 
-    /// Takes care of a channel whose call has not returned in time: refuses what the worker asks for on it, until it
+    /// Takes care of a channel whose call has not returned in time: refuses the worker's requests on it until the call
     /// returns. If it does not, ends the process.
     ///
     /// - Parameter giveBack: Whether the channel was acquired for a call of the host, so that this thread can leave it to
@@ -181,24 +182,24 @@ extension WorkerProcess {
             case .arrived: break
             case .ended: return false
             case .senseless:
-                doom("Its process sent a message that makes no sense, and was ended.")
+                doom("Its process sent an invalid message, and was ended.")
                 return false
             case .late:
                 doomForHang()
                 return false
             }
             if message.kind == PLUGIN_WIRE_RETURN.rawValue {
-                // The instance that it has made has no user.
+                // Nothing uses the instance that it has made.
                 if let factory, message.a != 0 { unmake(message.a, factory) }
                 plugin_wire_dispose(&message)
                 running.removeFirst()
                 guard !running.isEmpty || answersLast else { return true }
-                // What the worker had asked for when this call began ends with it.
+                // The request of the worker within which this call was made ends with the call.
                 var answer = PluginError.cancelledWithCall.answer
                 _ = send(answer, link, channel)
                 plugin_wire_dispose(&answer)
             } else if !answer(&message, link, channel, isCancelled: true) {
-                doom("Its process sent a message that makes no sense, and was ended.")
+                doom("Its process sent an invalid message, and was ended.")
                 return false
             } else if monotonicNow() >= end {
                 doomForHang()
@@ -208,7 +209,7 @@ extension WorkerProcess {
         return true
     }
 
-    /// Destroys an instance without waiting for that.
+    /// Makes the worker destroy an instance, and does not wait until it has done so.
     func unmake(_ instance: UInt64, _ factory: UInt64) {
         var message = plugin_wire_message()
         (message.kind, message.a, message.token) = (PLUGIN_WIRE_UNMAKE.rawValue, factory, instance)
@@ -223,7 +224,7 @@ extension WorkerProcess {
 
     // MARK: One-way messages
 
-    /// In how many requests of workers a thread sends one-way messages within a channel. While a worker handles such a
+    /// The nesting of requests up to which one-way messages are sent within a channel. While a worker handles such a
     /// message, it may send a request that leads to the next one, without end.
     private static let nestingMax = 32
 
@@ -233,9 +234,9 @@ extension WorkerProcess {
         post(message)
     }
 
-    /// Sends a message, whose values are borrowed. On a thread that serves a request of the worker, waits until the thread
-    /// that has made the request has handled the message: as in one process, an outcome arrives before the function
-    /// returns that has caused it, unless too many requests are nested.
+    /// Sends a message, whose values are borrowed. On a thread that serves a request of the worker, waits until the
+    /// thread that has made the request has handled the message: as in one process, an outcome arrives before the
+    /// function that has caused it returns, unless too many requests are nested.
     func post(_ message: plugin_wire_message) {
         if message.kind != PLUGIN_WIRE_SERVE.rawValue, let link, let channel = link.channelOfThread,
             !link.isLost(channel), WorkerLink.nesting <= Self.nestingMax

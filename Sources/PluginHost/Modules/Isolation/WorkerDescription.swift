@@ -4,13 +4,13 @@ import PluginABI
 /// The description that stands for a module in another process: what the process says about it, with functions of the
 /// host in place of the module's. It is checked like any other description, and never freed.
 enum WorkerDescription {
-    /// How many values describe a module.
+    /// The number of values that describe a module.
     static let valueCount = 11
 
     /// - Parameters:
     ///   - message: Its values are copied.
     ///   - process: The process that runs the functions; `nil` if they are not called.
-    /// - Returns: `nil` if the message makes no sense.
+    /// - Returns: `nil` if the message is not valid.
     static func make(_ message: plugin_wire_message, _ process: WorkerProcess?) -> UnsafePointer<plugin_module>? {
         var message = message
         guard plugin_wire_copy(&message, UInt32(PLUGIN_WIRE_DESCRIPTION_MIB) << 20) == 0 else { return nil }
@@ -43,7 +43,7 @@ enum WorkerDescription {
             let functionCount = message.int(9), let factories = message.map(10)
         else { return false }
         (module.function_count, module.factory_count) = (UInt64(bitPattern: functionCount), message.a)
-        // A table that is too long is not sent, and refused for its length.
+        // A table that is too long is not sent, and is refused because of its length.
         guard max(functions.count, factories.count) <= 100_000,
             module.function_count == functions.count || module.function_count > 100_000,
             module.factory_count == factories.count || module.factory_count > 100_000
@@ -68,7 +68,8 @@ enum WorkerDescription {
         return true
     }
 
-    /// A text that the process may claim to be longer than it is, which is refused only where that is an error.
+    /// Returns a text that should have `count` bytes. If the process has not sent it, or sent another length, returns a
+    /// null pointer with that count, so that it is refused where it is used.
     private static func text(_ string: plugin_string?, _ count: UInt64) -> plugin_string {
         guard let string, string.count == count, string.bytes != nil || count == 0 else {
             return plugin_string(bytes: nil, count: count)

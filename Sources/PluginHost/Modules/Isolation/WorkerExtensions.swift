@@ -1,10 +1,10 @@
 import CPluginWire
 import PluginABI
 
-// What a worker asks for: the functions of the extensions.
+// The requests of workers for functions of the extensions.
 
 extension WorkerProcess {
-    /// Serves a request of an extension. Returns `nil` if it makes no sense.
+    /// Handles a worker's request for a function of an extension. Returns `nil` if the request is not valid.
     func serveExtension(
         _ kind: plugin_wire_kind, _ request: plugin_wire_message, _ table: UnsafePointer<plugin_host>,
         _ generation: Generation
@@ -44,7 +44,7 @@ extension WorkerProcess {
         }
     }
 
-    /// Returns the outcome of something that is told before the function returns.
+    /// Returns the outcome that `body` delivers before it returns.
     private func outcome(_ body: (UnsafeMutableRawPointer) -> Void) -> plugin_wire_message {
         let outcome = WorkerOutcome(self)
         return withExtendedLifetime(outcome) {
@@ -81,7 +81,7 @@ extension WorkerProcess {
     ) -> plugin_wire_message {
         var result = plugin_value_null()
         var isThere: Int32 = 0
-        // Without values, `flags` has the number of arguments that are not there.
+        // If the values are missing, `flags` is the number of arguments that the module has stated.
         let count = request.count > 0 ? request.count : request.flags
         var answer = outcome { data in
             isThere = HostTable.bound.pointee.perform(

@@ -35,7 +35,7 @@ extension WorkerProcess {
     private func crash(_ title: String, _ generation: Generation) -> PluginError {
         PluginError(
             .moduleCrashed,
-            "\(title) was not completed, because \(generation.name) is not running any more. \(ending ?? "") "
+            "\(title) was not completed, because \(generation.name) is no longer running. \(ending ?? "") "
                 + "Whether the call has had an effect is unknown.")
     }
 
@@ -56,7 +56,7 @@ extension WorkerProcess {
 
     private func endCall(_ token: plugin_token, isMade: Bool, _ generation: Generation) {
         if isMade {
-            Calls.abandon(token, PluginError(.cancelled, "The module that made the call is not running any more."))
+            Calls.abandon(token, PluginError(.cancelled, "The module that made the call is no longer running."))
         }
         guard let record = CallRecord(token: token), record.belongs(to: generation), record.phase(of: token) != .over,
             let endpoint = record.endpoint, endpoint.isAsync

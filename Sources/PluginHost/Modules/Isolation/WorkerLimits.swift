@@ -5,7 +5,7 @@ import Glibc
 import PluginABI
 import PluginFile
 
-// What a worker process may reach and use, as it is told.
+// What a worker process may reach and use, in the form in which it is sent to the process.
 
 extension WorkerProcess {
     /// Sends the limits, before the process is started.
@@ -31,8 +31,8 @@ extension WorkerProcess {
 
     private static func list(_ texts: [String]) -> Value { .list(texts.map(Value.string)) }
 
-    /// The folders of libraries outside those of the system: that of the Swift runtime, and those in which the dynamic
-    /// linker looks because the environment says so.
+    /// The folders of libraries outside those of the system: that of the Swift runtime, and those that the environment
+    /// makes the dynamic linker search.
     private static let libraryFolders: [String] = {
         let names = ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"] ?? ""
         var folders = names.split(separator: ":").map(String.init).filter { $0.utf8.first == UInt8(ascii: "/") }

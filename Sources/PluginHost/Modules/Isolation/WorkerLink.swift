@@ -16,7 +16,7 @@ final class WorkerLink: @unchecked Sendable {
     struct Lost {
         /// The calls, the inner ones first: the number of the factory for each that makes an instance.
         var factories: [UInt64?] = []
-        /// When the module's time for the last one is over, in nanoseconds of CLOCK_MONOTONIC.
+        /// The end of the module's time for the last one, in nanoseconds of CLOCK_MONOTONIC.
         var limit: Int64 = 0
         /// Whether no other call may run beside one of them.
         var isSerial = false
@@ -65,7 +65,7 @@ final class WorkerLink: @unchecked Sendable {
         return nil
     }
 
-    /// How many requests of workers this thread serves, one inside of the other.
+    /// How many nested requests of workers this thread serves.
     static var nesting: Int {
         var count = 0
         var frame = plugin_wire_frames()
@@ -108,8 +108,8 @@ final class WorkerLink: @unchecked Sendable {
 
     // MARK: Messages
 
-    /// How an exchange ended: with the message in return, because the worker has ended or its message makes no sense,
-    /// or because the deadline has passed.
+    /// How a wait for a message ended: with a message, with the end of the worker, at the deadline, or with an invalid
+    /// message.
     enum Arrival { case arrived, ended, late, senseless }
 
     /// Waits for the next message on a channel, until a deadline in nanoseconds of CLOCK_MONOTONIC; 0 for none.

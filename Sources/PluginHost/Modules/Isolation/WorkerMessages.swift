@@ -64,7 +64,7 @@ extension PluginError {
 extension plugin_wire_message {
     fileprivate static func answer(to error: plugin_error) -> plugin_wire_message {
         var answer = plugin_wire_message.answer()
-        // What does not fit is left out at the end of each text. Without memory for the texts, the error has none.
+        // A text that does not fit is cut off. If there is no memory for the texts, the error has none.
         for limit in [UInt64.max, 1 << 16] {
             let texts = [error.code, error.message, error.source].map { text in
                 let beginning = text.beginning(limit)

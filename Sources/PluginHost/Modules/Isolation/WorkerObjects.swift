@@ -90,7 +90,7 @@ final class WorkerObjects: Sendable {
         }
     }
 
-    /// Removes the worker as a holder once. Returns false if it is none.
+    /// Removes the worker as a holder once. Returns false if it is not a holder.
     func release(_ object: plugin_object) -> Bool {
         let isHeld = state.withLock { state in
             guard let entry = state.entries[object], entry.holds > 0 else { return false }

@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 
 /// The one-way messages of the host to a worker: outcomes of its requests, cancellations, the ends of objects. They are
-/// sent over a socket; what it does not take at once waits here, so that no thread waits for the worker.
+/// sent over a socket; what it does not take immediately waits here, so that no thread waits for the worker.
 final class WorkerOutbox: Sendable {
     fileprivate struct State {
         /// The socket; -1 after the end.
@@ -17,7 +17,7 @@ final class WorkerOutbox: Sendable {
 
     private let state: Mutex<State>
 
-    /// How many bytes may wait: a worker that does not take them for so long does not run its code in time either.
+    /// How many bytes may wait: a worker that leaves so many unread does not run its code in time either.
     private static let waitingMax = 64 << 20
 
     init(_ socket: Int32) { state = Mutex(State(socket: socket)) }
@@ -34,7 +34,8 @@ final class WorkerOutbox: Sendable {
         let bytes = withUnsafePointer(to: message) { plugin_wire_pack($0, &count) }
         defer { free(bytes) }
         return state.withLock { state in
-            // A worker takes a room before it leaves it, and there are so many rooms.
+            // A worker receives the descriptor of a room before it leaves the room, so no more descriptors than rooms
+            // can wait.
             let hasRoom = descriptor < 0 || state.descriptors.count < Int(PLUGIN_WIRE_ROOMS)
             guard state.socket >= 0, let bytes, hasRoom,
                 state.waiting.count - state.sent + count <= Self.waitingMax
@@ -81,9 +82,9 @@ extension WorkerOutbox.State {
                 if sent > 1 << 20 { removeSent() }
                 return .waits
             }
-            // More descriptors are underway than this process may have.
+            // More descriptors are in transit than this process may have.
             if count < 0, errno == ETOOMANYREFS { return .full }
-            // What was sent of a message cannot be sent again.
+            // A message of which a part was sent cannot be sent again.
             if count < 0, ![EPIPE, ECONNRESET, ENOTCONN].contains(errno) { return .full }
             // The worker has closed its end, which the supervisor notices.
             guard count > 0 else { break }

@@ -21,7 +21,7 @@ final class WorkerOutput: Sendable {
     private let log: @Sendable (LogEntry) -> Void
     /// How many entries wait for ``writer``.
     private let waiting = Atomic<Int>(0)
-    /// How many entries were left out because too many were waiting, since that was last told.
+    /// How many entries were left out because too many were waiting, since that was last reported.
     private let leftOut = Atomic<Int>(0)
 
     /// The thread that writes to the log, which may block. The supervisor must not wait for it.
@@ -43,10 +43,11 @@ final class WorkerOutput: Sendable {
 
     func setModule(_ name: String) { state.withLock { $0.module = name } }
 
-    /// What there was to be read: bytes, nothing yet, or nothing any more.
+    /// The result of a read: bytes, nothing yet, or the end of the output.
     enum Reading { case bytes, nothing, end }
 
-    /// Reads what the process has written, but not so much at a time that others wait. May be called from any thread.
+    /// Reads what the process has written, a limited amount at a time, so that others need not wait. May be called from
+    /// any thread.
     @discardableResult
     func read() -> Reading {
         withUnsafeTemporaryAllocation(byteCount: 65536, alignment: 1) { buffer in
@@ -83,7 +84,7 @@ final class WorkerOutput: Sendable {
         }
     }
 
-    /// Takes the last line, which may have no end.
+    /// Takes the last line, which may lack a line feed.
     func end() {
         log(
             state.withLock { state in

@@ -9,14 +9,14 @@ import Synchronization
 /// The process of its own in which an isolated module runs, and the stand-in for the module in this process: the host
 /// calls functions of a description that passes everything on.
 ///
-/// Nothing that comes from the process is trusted. It ends with the host, and is never waited for by a thread whose
-/// caller has not called the module.
+/// Nothing that comes from the process is trusted. It ends with the host, and a thread waits for it only if its caller
+/// has called the module.
 final class WorkerProcess: ModuleProcess, Sendable {
-    /// What is determined before the process starts.
+    /// The settings that are determined before the process starts.
     struct Settings: Sendable {
         /// With the times of the rule.
         var isolation: Isolation
-        /// What the process may reach and use.
+        /// The rule that states what the process may reach and use.
         let rule: IsolationRule
         /// How long `activate` may take.
         var hookTimeout: Duration
@@ -53,15 +53,15 @@ final class WorkerProcess: ModuleProcess, Sendable {
         var link: WorkerLink?
         /// The descriptor of the process; -1 if there is none.
         var descriptor: Int32 = -1
-        /// Why the host has ended the process.
+        /// The reason why the host has ended the process.
         var doom: String?
-        /// Why the process is not there any more.
+        /// The reason why the process has ended.
         var ending: String?
-        /// Whether it has ended without being unneeded.
+        /// Whether it ended while it was still needed.
         var hasCrashed = false
         /// Whether the host no longer needs it.
         var isUnneeded = false
-        /// The parts of the sandbox that are missing; `nil` until it has told them.
+        /// The parts of the sandbox that are missing; `nil` until it has reported them.
         var missingProtections: [String]?
         /// Whether its message about the file has come, and that message.
         var hasSpoken = false
@@ -69,7 +69,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
         var generation: Unmanaged<Generation>?
     }
 
-    /// What the process says about the file.
+    /// The process's message about the file.
     enum First: @unchecked Sendable {  // The description is never freed.
         case description(UnsafePointer<plugin_module>)
         case failure(PluginError)
@@ -87,7 +87,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
     /// Whether it runs this program, and modules in it share the Swift runtime of the program.
     var sharesRuntime: Bool { settings.program == WorkerProgram.thisProgram }
     var isDebugged: Bool { settings.awaitsDebugger != nil }
-    /// Whether it has not said anything about the file yet.
+    /// Whether its message about the file has not come yet.
     var hasNotOpened: Bool { state.withLock { !$0.hasSpoken } }
     var hasCrashed: Bool { state.withLock(\.hasCrashed) }
     var lastWords: [String] { hasCrashed ? output.lastWords.lines : [] }
@@ -164,8 +164,8 @@ final class WorkerProcess: ModuleProcess, Sendable {
         }
     }
 
-    /// Returns whether the process has told what its sandbox lacks, and has not said anything about the file yet: that
-    /// is kept for ever, so it is read once.
+    /// Returns whether the process has reported what its sandbox lacks, and has not sent its message about the file
+    /// yet: that message is never freed, so it is read once.
     func claimFirst() -> Bool {
         state.withLock { state in
             defer { state.hasSpoken = true }
@@ -233,15 +233,15 @@ final class WorkerProcess: ModuleProcess, Sendable {
         lateCalls.endAll()
         let generationOfModule = generation?.takeUnretainedValue()
         let next = isUnneeded ? nil : generationOfModule.flatMap(settings.hasCrashed)
-        // Until here, calls arrive in the shared memory, and end there. Those that come later find that others wait.
+        // Calls that arrive before this still use the shared memory, and end there. Later ones find that there is none.
         let link = state.withLock { state in
             defer { state.link = nil }
             return state.link
         }
         if let link { plugin_wire_end(link.wire) }
         answer.signal()
-        // On other threads, since the code of callers, of holders and of the log may block. None waits for another: a
-        // caller that tries again waits for the restart.
+        // On other threads, since the code of callers, of holders and of the log may block. These threads do not wait
+        // for each other: a caller that tries again waits for the restart.
         Self.afterwards.async {
             if let generationOfModule { self.endCalls(of: generationOfModule) }
             next?()

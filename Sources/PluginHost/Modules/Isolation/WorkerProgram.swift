@@ -5,9 +5,9 @@ import Synchronization
 
 /// The start of the program `pluginhost-worker`, or of this program in its place.
 enum WorkerProgram {
-    /// This program, also if its file has been replaced.
+    /// This program, even if its file has been replaced.
     static let thisProgram = "/proc/self/exe"
-    /// Whether this program can be started in the place of `pluginhost-worker`, as it has shown by asking whether it was.
+    /// Whether this program can be started in the place of `pluginhost-worker`, because it has called ``runIfAsked()``.
     static let isInThisProgram = Atomic(false)
 
     /// Does what `pluginhost-worker` does, and does not return, if this process was started in its place.

@@ -1,14 +1,14 @@
 import CPluginWire
 import PluginABI
 
-// What a worker asks for: its module's calls of the host's functions. Numbers of objects and calls are checked before the
-// functions of the table see them, and values by these functions, as those of any module.
+// The requests of workers: their modules' calls of the host's functions. Numbers of objects and calls are checked
+// before the functions of the table see them, and values by these functions, as those of any module.
 
 extension WorkerProcess {
     /// Serves a request.
     ///
     /// - Parameter isCancelled: Whether calls are refused, because the caller no longer waits.
-    /// - Returns: The answer, to be disposed of; `nil` if the request makes no sense.
+    /// - Returns: The answer, to be disposed of; `nil` if the request is not valid.
     func serve(_ request: inout plugin_wire_message, isCancelled: Bool) -> plugin_wire_message? {
         if request.kind == PLUGIN_WIRE_ROOM.rawValue { return giveRoom(request.b) }
         guard let generation, let table = generation.hostTable else { return serveFirst(request) }
@@ -58,7 +58,7 @@ extension WorkerProcess {
 
     // MARK: The description
 
-    /// Serves the two requests before the module is activated: what its sandbox lacks; and the description, or why
+    /// Serves the two messages before the module is activated: what its sandbox lacks; and the description, or why
     /// there is none.
     private func serveFirst(_ request: plugin_wire_message) -> plugin_wire_message? {
         if request.kind == PLUGIN_WIRE_CONFINED.rawValue {

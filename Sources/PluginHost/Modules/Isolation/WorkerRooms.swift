@@ -42,7 +42,7 @@ extension WorkerProcess {
     /// Notes that the worker no longer uses a room.
     func leaveRoom(_ room: UInt32) {
         if let link, plugin_wire_leave(link.wire, room) != 0 {
-            doom("Its process sent a message that makes no sense, and was ended.")
+            doom("Its process sent an invalid message, and was ended.")
         }
     }
 }

@@ -3,10 +3,10 @@ import CPluginWire
 import PluginABI
 import Synchronization
 
-/// What stands for a function or a factory of a module in another process.
+/// The stand-in for a function or a factory of a module in another process.
 final class WorkerStub: Sendable {
     let process: WorkerProcess
-    /// The place in the table of functions or factories.
+    /// The index in the table of functions or factories.
     let number: UInt64
     /// Whether it is an action of objects, whose instances are ``WorkerNumber``s. Those of targets are numbers of the
     /// process, which are never used as pointers here.
@@ -60,7 +60,7 @@ final class WorkerStub: Sendable {
             message.flags = call!.pointee.flags & PLUGIN_CALL_REMOTE
             let ending = stub.process.ask(&message, until: call!.pointee.deadline)
             guard ending == .returned else {
-                // Whoever needs the instance does not wait for the end of other calls.
+                // The caller that needs the instance does not wait for the end of other calls.
                 stub.process.fail(call!.pointee.token, ending == .ended ? .gone : ending)
                 return nil
             }
@@ -104,7 +104,7 @@ final class WorkerStub: Sendable {
             (message.values, message.count) = (values.baseAddress, UInt32(values.count))
             let ending = process.ask(&message, within: process.settings.hookTimeout)
             guard ending == .returned else {
-                // Whoever starts it learns of a crash, but not of another reason.
+                // The code that starts the module learns of a crash, but not of any other reason.
                 if ending != .ended, ending != .gone {
                     generation.log(.error, process.error(ending, "activate", generation).message)
                 }

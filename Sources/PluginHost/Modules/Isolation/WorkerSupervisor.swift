@@ -16,17 +16,18 @@ final class WorkerSupervisor: Sendable {
     /// A worker process and its descriptors.
     private struct Watched {
         let process: WorkerProcess
-        /// The process.
+        /// The descriptor of the process (a pidfd).
         let descriptor: Int32
         /// The host's end of the socket, which the outbox closes; -1 once the worker has closed its own.
         var socket: Int32
-        /// The end of the pipe for its output, which the output closes; -1 once nobody can write any more.
+        /// The end of the pipe for its output, which the output closes; -1 once no writer is left.
         var output: Int32
         let id: pid_t
-        /// Bytes of a message of the worker that is not complete.
+        /// The bytes received so far of an incomplete message from the worker.
         var received: [UInt8] = []
         var servedChannels: Set<UInt32> = []
-        /// When it is ended because it has closed its socket and lives on, in nanoseconds of CLOCK_MONOTONIC.
+        /// The time when the process is ended if it has closed its socket and still runs, in nanoseconds of
+        /// CLOCK_MONOTONIC.
         var end = Int64.max
     }
 
@@ -167,7 +168,7 @@ final class WorkerSupervisor: Sendable {
     // MARK: Threads of root
 
     private static let isRoot = geteuid() == 0
-    /// When the threads are counted again, in nanoseconds of CLOCK_MONOTONIC.
+    /// The time when the threads are counted again, in nanoseconds of CLOCK_MONOTONIC.
     private nonisolated(unsafe) var nextCount: Int64 = 0
 
     /// Whether there are processes whose threads the kernel should limit, and does not, because they are those of root.
@@ -225,7 +226,7 @@ final class WorkerSupervisor: Sendable {
         let process = watched[index].process
         guard channel >= PLUGIN_WIRE_DOWN_CHANNELS, channel < PLUGIN_WIRE_CHANNELS,
             watched[index].servedChannels.insert(channel).inserted
-        else { return process.doom("Its process sent a message that makes no sense, and was ended.") }
+        else { return process.doom("Its process sent an invalid message, and was ended.") }
         guard let link = process.link else { return }
         if DetachedThread.tryStart("pluginhost.asks", { process.serveRequests(link, channel) }) != 0 {
             process.doom("No thread can be started to serve its requests, and its process was ended.")

@@ -10,11 +10,11 @@ final class Workers: Sendable {
     private let hookTimeout: Duration
     private let log: @Sendable (LogEntry) -> Void
     private let hasCrashed: @Sendable (Generation) -> (@Sendable () -> Void)?
-    /// Those that were started. They end themselves when their modules are not needed any more.
+    /// Those that were started. They end by themselves when their modules are no longer needed.
     private let processes = Mutex<[WorkerProcess]>([])
     /// The parts of the sandbox that were reported as missing.
     private let missing = Mutex<Set<String>>([])
-    /// Whether no process waits for a debugger any more.
+    /// Whether processes no longer wait for a debugger.
     private let isEnding = Atomic(false)
 
     /// - Parameter hasCrashed: See ``WorkerProcess/Settings``.
@@ -48,7 +48,7 @@ final class Workers: Sendable {
     /// Returns whether the process of a module waits for a debugger.
     func debugs(_ module: String) -> Bool { isolation.debuggedModules.contains(module) }
 
-    /// Returns what applies to a module in a process of its own, or to a file that is only looked at.
+    /// Returns what applies to a module in a process of its own, or to a file that is only inspected.
     func rule(for module: String, _ file: StagedFile) -> IsolationRule {
         guard isolates(module) else {
             var rule = IsolationRule(module)

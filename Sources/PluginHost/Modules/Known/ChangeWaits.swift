@@ -8,7 +8,7 @@ final class ChangeWaits: Sendable {
     private struct State {
         /// The modules to be started that no one has begun to start.
         var requests: [StartRequest] = []
-        /// What the thread waits for, the innermost last.
+        /// The semaphores that the thread waits for, the innermost last.
         var waiting: [DispatchSemaphore] = []
         /// How many hooks of a generation are running.
         var hooks: [ObjectIdentifier: Int] = [:]

@@ -3,7 +3,7 @@ import Glibc
 
 /// Memory from `malloc` with the content of a file, freed with this object.
 final class KnownBytes: @unchecked Sendable {
-    // Sound: nobody writes to the memory.
+    // Sound: the memory is never written to.
     let all: UnsafeRawBufferPointer
 
     init(_ start: UnsafeMutableRawPointer, count: Int) { all = UnsafeRawBufferPointer(start: start, count: count) }

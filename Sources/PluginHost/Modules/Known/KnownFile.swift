@@ -1,8 +1,8 @@
 import PluginABI
 import PluginFile
 
-/// What a host has learnt about one file: enough to serve its names without opening it, or the reason why it is not
-/// opened again.
+/// A host's knowledge about one file: enough to serve its names without opening it, or the reason why it is not opened
+/// again.
 ///
 /// It holds as long as the file at the path has the same identity, and so have the libraries that it brings along.
 struct KnownFile: Equatable, Sendable {
@@ -20,7 +20,7 @@ struct KnownFile: Equatable, Sendable {
         case failure(PluginError)
     }
 
-    /// What is known about the module in a file.
+    /// The knowledge about the module in a file.
     struct ModuleFacts: Equatable, Sendable {
         let name: String
         let version: String
@@ -30,7 +30,7 @@ struct KnownFile: Equatable, Sendable {
         let toolchain: String
         /// The text of its manifest.
         let manifest: KnownText
-        /// What the host looks up without reading the manifest, in the form that the host has chosen; may be empty.
+        /// The facts that the host looks up without reading the manifest, in a form of its choice; may be empty.
         let index: KnownText
         /// The libraries that it finds through `$ORIGIN`.
         let libraries: [Library]

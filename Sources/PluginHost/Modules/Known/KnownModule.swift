@@ -4,8 +4,9 @@ import PluginFile
 // What is known of a module without opening its file.
 
 extension ChangeContext {
-    /// Returns the module in a file, if its seal says enough for it to be registered: it is opened when it is needed.
-    /// `nil` if the file is opened at once, also because something is wrong with the seal: that is found then.
+    /// Returns the module in a file if its seal contains enough to register it: the file is then opened when the module
+    /// is needed. `nil` if the file must be opened immediately, for instance because the seal is not valid, which is
+    /// then reported.
     func knownModule(in file: StagedFile) -> LoadedModule? {
         guard configuration.start == .lazy, let seal = file.image.seal,
             seal.isEmbedded || runs(seal.toolchain, file)
@@ -13,7 +14,7 @@ extension ChangeContext {
         return knownModule(in: file, KnownText(seal.manifest), toolchain: seal.toolchain, abiMinor: seal.abiMinor)
     }
 
-    /// - Parameter file: What stands for the copy of the file, which does not exist.
+    /// - Parameter file: The stand-in for the copy of the file, which does not exist.
     private func knownModule(
         in file: StagedFile, _ text: KnownText, toolchain: String, abiMinor: UInt16
     ) -> LoadedModule? {
@@ -47,7 +48,7 @@ extension ChangeContext {
         return manifest.permissions.allSatisfy { rule.grants($0) }
     }
 
-    /// Whether the Swift runtime that a module needs is that of the host, as far as its seal says.
+    /// Whether the Swift runtime that a module needs is that of the host, according to its seal.
     private func runs(_ toolchain: String, _ file: StagedFile) -> Bool {
         toolchain.isEmpty || disk.loader.allowsOtherToolchains || toolchain == Toolchain.current
             || !file.image.needed.contains("libswiftCore.so")
@@ -57,8 +58,8 @@ extension ChangeContext {
 // MARK: The registry cache
 
 extension ChangeContext {
-    /// Returns the record of a file that an earlier host has read, if nothing speaks against believing it: the file is
-    /// not opened. `nil` if it must be read.
+    /// Returns the record of a file that an earlier host has read, unless there is a reason not to rely on it; the file
+    /// is not opened. `nil` if it must be read.
     func knownRecord(_ path: String, in folder: String, _ identity: FileIdentity) -> FileRecord? {
         guard let known = disk.registry?.file(at: path, identity: identity),
             disk.journal.quarantined(path: path, digest: known.digest) == nil
@@ -103,7 +104,7 @@ extension ChangeContext {
 }
 
 extension FileRecord {
-    /// What later hosts may know about the file; `nil` if they must read it again.
+    /// The knowledge about the file that later hosts may use; `nil` if they must read it again.
     ///
     /// - Parameter withCulprits: Whether a file that has crashed or hung has done so in a scan process.
     fileprivate func known(withCulprits: Bool) -> KnownFile? {

@@ -5,12 +5,12 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// What hosts have learnt about the files in plugins folders, kept in a file that later hosts read, so that they need
+/// The knowledge of hosts about the files in plugins folders, kept in a file that later hosts read, so that they need
 /// not open those that have not changed.
 ///
 /// The file is only a shortcut: if it is missing, damaged, foreign or could have been written by another user, or does
-/// not belong to the same key, nothing is known. Several hosts may use it at once: each writes what it knows, and the
-/// last one wins.
+/// not belong to the same key, nothing is known. Several hosts may use it at the same time: each writes what it knows,
+/// and the last one wins.
 ///
 /// May be used on any thread.
 final class RegistryCache: Sendable {
@@ -25,7 +25,7 @@ final class RegistryCache: Sendable {
 
     private struct State {
         var content: RegistryContent?
-        /// What has changed since the content was read: what is known, or `nil` if nothing is any more.
+        /// The changes since the content was read: what is known now, or `nil` if nothing is.
         var changes: [PathKey: KnownFile?] = [:]
         /// Whether ``changes`` contains something that was not written.
         var isDirty = false
@@ -54,7 +54,7 @@ final class RegistryCache: Sendable {
         self.state = Mutex(state)
     }
 
-    /// Why the file was ignored or cannot be written: each problem once.
+    /// The reasons why the file was ignored or cannot be written, each once.
     var problems: [PluginError] { state.withLock { $0.problems } }
 
     /// All that is known, in the order of the bytes of the paths.
@@ -82,7 +82,7 @@ final class RegistryCache: Sendable {
         }
     }
 
-    /// Forgets what is known about the file at a path: it was removed, or is no longer to be believed.
+    /// Forgets what is known about the file at a path: it was removed, or what is known can no longer be relied on.
     func forget(_ path: String) {
         state.withLock { state in
             guard state.changes[path] != .some(nil) else { return }

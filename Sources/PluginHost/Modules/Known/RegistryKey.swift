@@ -2,8 +2,8 @@ import Glibc
 import PluginABI
 import PluginFile
 
-/// What the entries of a ``RegistryCache`` depend on besides the files. Hosts that differ in any of this do not share
-/// their entries.
+/// The conditions that the entries of a ``RegistryCache`` depend on, besides the files. Hosts that differ in any of
+/// this do not share their entries.
 struct RegistryKey: Equatable, Sendable {
     /// The version of the host.
     var host = HostVersion.current
@@ -35,7 +35,7 @@ struct RegistryKey: Equatable, Sendable {
         return "\(Self.filePrefix)\(VersionStore.hex(digest.value)).v\(RegistryLayout.version)"
     }
 
-    /// What the names of all such files begin with.
+    /// The beginning of the names of all such files.
     static let filePrefix = "registry-"
 
     private static var ownArchitecture: String {

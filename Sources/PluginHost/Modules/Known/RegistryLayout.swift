@@ -23,10 +23,10 @@ enum RegistryLayout {
         var key = Slice()
         var entries = Slice()
         var libraries = Slice()
-        /// A slice of the file, as the other three; the slices in the tables are slices of it.
+        /// A slice of the file, like the other three; the slices in the tables are slices of this one.
         var texts = Slice()
 
-        /// Where the bytes begin that the checksum covers.
+        /// The offset of the first byte that the checksum covers.
         static let checked = MemoryLayout<Header>.offset(of: \.key)!
     }
 
@@ -125,7 +125,7 @@ struct RegistryContent: Sendable {
         }
     }
 
-    /// Why a file is ignored: a predicate.
+    /// The reason why a file is ignored: a predicate.
     struct Fault: Error {
         let text: String
         init(_ text: String) { self.text = text }
@@ -213,7 +213,7 @@ struct RegistryContent: Sendable {
 
     private func known(_ slice: RegistryLayout.Slice) -> KnownText { KnownText(bytes, range(slice)) }
 
-    /// Returns a negative number, 0 or a positive number, as `memcmp`.
+    /// Returns a negative number, 0 or a positive number, like `memcmp`.
     private static func compare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
         let count = min(left.count, right.count)
         let order = count == 0 ? 0 : Int(memcmp(left.baseAddress!, right.baseAddress!, count))

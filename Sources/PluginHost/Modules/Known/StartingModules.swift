@@ -16,7 +16,7 @@ extension ChangeContext {
     }
 
     /// Begins a start on the thread that asks for it. Code that runs on the thread that changes modules cannot wait, so
-    /// for it the module is started at once.
+    /// for it the module is started immediately.
     private func begin(_ start: StartRequest, isNew: Bool) {
         guard !queue.isCurrent else {
             if isNew || waits.take(start) { serve(start, isNested: true, isInline: true) }
@@ -110,8 +110,8 @@ extension ChangeContext {
         core.starter.end(start, failure ?? reasonForAbsence(of: start.name), refusing: refused)
     }
 
-    /// Returns the module whose hook has not returned and for which the start of a module waits, directly or not: the
-    /// module itself, or one that it requires. `nil` if there is none.
+    /// Returns the module whose hook has not returned and for which the start of a module waits, directly or
+    /// indirectly: the module itself, or one that it requires. `nil` if there is none.
     private func moduleAwaited(byStartOf name: String) -> Newcomer? {
         guard !starts.slow.isEmpty else { return nil }
         let plan = plan(starting: name)
@@ -135,7 +135,7 @@ extension ChangeContext {
         return starts.slow.values.first?.newcomer
     }
 
-    /// Returns why a module does not serve, if the table does not say it.
+    /// Returns why a module does not serve, if the table does not state the reason.
     private func reasonForAbsence(of name: String) -> PluginError? {
         guard serving.modules[name] == nil else { return nil }
         let record = folders.records.values.first { $0.claimedModule?.name == name && $0.error != nil }

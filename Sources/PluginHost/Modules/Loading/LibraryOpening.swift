@@ -10,7 +10,7 @@ import Synchronization
 final class LibraryOpening: Sendable {
     static let consequence =
         " Until it returns, no other library can be opened, and the process cannot end with exit. "
-        + "An isolated module ('--isolate') would keep nobody waiting."
+        + "An isolated module ('--isolate') would not delay the others."
 
     private static let overdue = Mutex<[ObjectIdentifier: LibraryOpening]>([:])
     private static let whenFree = Mutex<[@Sendable () -> Void]>([])

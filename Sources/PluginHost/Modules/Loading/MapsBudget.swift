@@ -24,7 +24,7 @@ final class MapsBudget: Sendable {
     private struct State {
         /// How many modules may be opened before the maps are counted again.
         var unchecked = 0
-        /// When the maps are counted again in any case, in `CLOCK_MONOTONIC` nanoseconds.
+        /// The time when the maps are counted again in any case, in `CLOCK_MONOTONIC` nanoseconds.
         var next: Int64 = 0
         var warning: PluginError?
     }

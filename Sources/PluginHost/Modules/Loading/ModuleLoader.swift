@@ -11,7 +11,7 @@ struct ModuleLoader {
     /// The scheme of patterns that are written without one; `nil` if they are refused.
     let scheme: String?
 
-    /// Whether a seal may say something else than the code, because it is about to be replaced.
+    /// Whether a seal may differ from what the code says, because it is about to be replaced.
     var ignoresSeals = false
 
     /// The processes of isolated modules; `nil` if all code is opened in this process.

@@ -31,7 +31,7 @@ struct Plan {
     private(set) var verdicts: [PathKey: FileRecord.Verdict] = [:]
     /// The modules that serve now and should no longer serve, in the order of their start.
     private(set) var leaving: [Served] = []
-    /// Whether the plan is a part: what is registered and does not start stays registered.
+    /// Whether this is a part of a plan: the registered modules that it does not start stay registered.
     private var isPart = false
 
     /// The reason why the module that the program registers should not serve.
@@ -82,7 +82,7 @@ struct Plan {
             .sorted { $0.generation.number < $1.generation.number }
     }
 
-    /// Lets known modules rest that nothing needs yet.
+    /// Moves the known modules that nothing needs yet from ``serving`` to ``resting``.
     ///
     /// - Parameter isNeeded: Whether a module that does not serve starts, whether or not another one requires it.
     mutating func rest(unless isNeeded: (Candidate) -> Bool) {
@@ -93,7 +93,7 @@ struct Plan {
         serving = serving.indices.filter(needed.contains).map { serving[$0] }
     }
 
-    /// Adds the modules that modules require, directly or not.
+    /// Adds the modules that these modules require, directly or indirectly.
     private func require(from needed: inout Set<Int>) {
         var provisions = Provisions()
         for index in needed { provisions.add(serving[index].manifest) }
@@ -172,8 +172,9 @@ struct Plan {
         return candidates
     }
 
-    /// Returns the files of serving modules that now contain another module, each with the module that serves. Such a
-    /// file is more likely a mistake than intended. It is left out if another file contains the module that serves.
+    /// Returns the files from which modules serve but which now contain other modules, each with the module that
+    /// serves. Such a file is more likely a mistake than intended. It is left out if another file contains the serving
+    /// module.
     private static func takenFiles(_ records: [FileRecord], _ served: [String: Served]) -> [PathKey: Served] {
         let owners = Dictionary(served.values.map { (PathKey($0.path), $0) }) { first, _ in first }
         let taken = records.filter { record in

@@ -70,7 +70,7 @@ final class Announcements: Sendable {
 
     // MARK: Observers
 
-    /// Returns a stream of the changes from now on. After ``end()``, the stream is finished at once.
+    /// Returns a stream of the changes from now on. After ``end()``, the stream is finished immediately.
     func changes() -> AsyncStream<HostChange> {
         let (stream, observer) = ChangeObserver.make()
         let id = UUID()

@@ -6,7 +6,7 @@ import Synchronization
 final class AwaitedOutcome: Sendable {
     private let arrived = DispatchSemaphore(value: 0)
     private let result = Mutex<Result<Value, PluginError>>(.success(.null))
-    /// When the call ended, in `CLOCK_MONOTONIC` nanoseconds; 0 before that.
+    /// The time when the call ended, in `CLOCK_MONOTONIC` nanoseconds; 0 before that.
     let end = Atomic<Int64>(0)
     /// The holder of objects in the result.
     private let holder: Generation

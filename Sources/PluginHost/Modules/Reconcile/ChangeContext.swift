@@ -33,7 +33,7 @@ final class ChangeContext: @unchecked Sendable {
     var serving = Serving()
     var drains = Drains()
     var starts = ModuleStarts()
-    /// What the table that is proposed to starting modules contains; `nil` if there is none.
+    /// The content of the table that is proposed to starting modules; `nil` if there is none.
     var proposed: Proposed?
     /// Whether what is known about files will be recorded.
     var isRecordScheduled = false

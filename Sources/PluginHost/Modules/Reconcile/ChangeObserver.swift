@@ -63,7 +63,7 @@ final class ChangeObserver: Sendable {
         return (stream, observer)
     }
 
-    /// Calls a function once, when the stream has ended or nobody can read it any more.
+    /// Calls a function once, when the stream has ended or can no longer be read.
     func onTermination(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.onTermination = body } }
 
     func tell(_ change: HostChange) {
@@ -86,7 +86,7 @@ final class ChangeObserver: Sendable {
         onTermination?()
     }
 
-    /// Ends the stream at once.
+    /// Ends the stream immediately.
     private func end() {
         state.withLock { ($0.changes, $0.next, $0.missed) = ([], 0, 0) }
         finish()

@@ -54,7 +54,7 @@ struct Hooks: Sendable {
     private final class Meeting<Result: Sendable>: Sendable {
         private let state = Mutex<(result: Result?, isLeft: Bool)>((nil, false))
 
-        /// Brings the result. Returns whether the other thread has stopped waiting.
+        /// Delivers the result. Returns whether the other thread has stopped waiting.
         func isLate(_ result: Result) -> Bool {
             state.withLock { state in
                 state.result = result
@@ -254,7 +254,7 @@ struct StartedHook {
     let hook: ModuleManifest.Hook
     let generation: Generation
     fileprivate let hooks: Hooks
-    /// When the hook was started, in `CLOCK_MONOTONIC` nanoseconds.
+    /// The time when the hook was started, in `CLOCK_MONOTONIC` nanoseconds.
     let start: Int64
     let outcome: AwaitedOutcome
     /// The timeout of the hook.
@@ -334,7 +334,7 @@ extension Hooks {
     /// delivery of missed events have ended.
     ///
     /// - Parameter patience: How long to wait for those in all; `nil` for as long as a change waits for hooks. A module
-    ///   in which they still run is not told then, or, in a change, when they have ended.
+    ///   in which they still run is not notified then; in a change, it is notified when they have ended.
     func announceStop(to generations: [Generation], waitingAtMost patience: Duration? = nil) {
         let end = monotonicNow().adding((patience ?? patienceWithOthers).nanoseconds)
         for generation in generations { generation.isEnding.store(true, ordering: .sequentiallyConsistent) }

@@ -282,7 +282,7 @@ final class Lifecycle: Sendable {
         return problems.filter { !logged.contains($0) }
     }
 
-    /// What earlier hosts have learnt about files; `nil` before the start, or if it is not kept.
+    /// The knowledge of earlier hosts about files; `nil` before the start, or if it is not kept.
     private var registry: RegistryCache? {
         switch phase.withLock(\.self) {
         case .made: nil

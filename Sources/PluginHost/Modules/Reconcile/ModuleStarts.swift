@@ -61,7 +61,7 @@ final class SlowStart: @unchecked Sendable {
     let hook: String
     /// Whether the hook is one of the module that it replaces; none of its own is running.
     let isOfPredecessor: Bool
-    /// When the hook was called, in `CLOCK_MONOTONIC` nanoseconds.
+    /// The time when the hook was called, in `CLOCK_MONOTONIC` nanoseconds.
     private let begin: Int64
     /// The result of the hook; `nil` while it runs.
     var outcome: Result<Void, PluginError>?
@@ -80,7 +80,7 @@ final class SlowStart: @unchecked Sendable {
 
     var note: String { "\(hook) has been running for \((monotonicNow() - begin) / 1_000_000_000) s" }
 
-    /// Lets the module be torn down when the hook has returned, since it is not wanted any more. The process of an
+    /// Lets the module be torn down when the hook has returned, since it is no longer wanted. The process of an
     /// isolated module is ended.
     func abandon(because reason: String) {
         isAbandoned = true

@@ -2,7 +2,7 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// What the table that is proposed to starting modules contains.
+/// The content of the table that is proposed to starting modules.
 struct Proposed {
     /// In the order of their start.
     private var generations: [Generation]

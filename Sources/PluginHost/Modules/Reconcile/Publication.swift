@@ -65,7 +65,8 @@ struct Publication {
             context.serving.noteDeparture(of: leaving, reason(of: leaving))
         }
         let started = served.filter { newcomers[ObjectIdentifier($0.module)] != nil }
-        // Now, before calls reach them, the end of a process becomes a crash of what serves, for whose restart calls wait.
+        // Before calls reach the new generations, the end of one of their processes is treated as a crash of a serving
+        // module, so that calls wait for its restart.
         context.upcoming.withLock { $0 = started.map(\.generation) }
         let restarts = started.filter(\.module.hasEnded).compactMap { Restart.begin(of: $0.generation, context) }
         publish()
@@ -133,7 +134,7 @@ struct Publication {
         if let error = own?.error ?? others.min(by: { PathKey($0.path) < PathKey($1.path) })?.error {
             return error.message
         }
-        return "it was removed: \(leaving.path) \(own == nil ? "is gone" : "does not contain it any more")."
+        return "it was removed: \(leaving.path) \(own == nil ? "is gone" : "no longer contains it")."
     }
 
     private func announceRegistered() {

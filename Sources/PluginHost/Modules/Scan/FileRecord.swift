@@ -12,7 +12,7 @@ struct FileRecord {
     /// Whether the file was changed so recently that a further change might have left its identity unchanged.
     private(set) var isFleeting = false
     private(set) var content: Content
-    /// When the content or the verdict on it last changed.
+    /// The time when the content or the verdict on it last changed.
     private(set) var since = Date()
 
     enum Content: Sendable {

@@ -20,7 +20,7 @@ final class FolderWatcher: @unchecked Sendable {
         let path: PathKey
     }
 
-    /// What is known about one folder.
+    /// The state of one folder.
     private struct Folder {
         let identity: FolderWalk.Identity
         /// The kernel's watch descriptor; -1 while the folder is not watched.
@@ -47,7 +47,7 @@ final class FolderWatcher: @unchecked Sendable {
     /// How often watching has been started. A periodic check that an earlier start scheduled ends when it sees a
     /// different number.
     private var beginnings = 0
-    /// What the kernel does not watch, each with the reason.
+    /// The folders that the kernel does not watch, each with the reason.
     private let problems = Mutex<[String: PluginError]>([:])
     /// The folders with changes that are not reported yet, the time of the first of these changes, and how many waits
     /// have begun since.

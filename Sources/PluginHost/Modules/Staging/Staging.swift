@@ -138,7 +138,8 @@ final class Staging: Sendable {
     /// for callers that do not retry later. A process that another thread starts may, for a moment, have the descriptor
     /// open through which the file was written.
     ///
-    /// - Throws: As ``stage(path:checkTrust:as:)``; `unreadable` if the file is still being written after that.
+    /// - Throws: The errors of ``stage(path:checkTrust:as:)``; `unreadable` if the file is still being written after
+    ///   that.
     func stageWhenWritten(
         path: String, checkTrust: Bool, as original: String? = nil
     ) throws(PluginError) -> StagedFile {

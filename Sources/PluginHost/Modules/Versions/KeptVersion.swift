@@ -14,8 +14,8 @@ struct KeptVersion: Sendable, Hashable {
     let folder: String
     /// The file name in the plugins folder.
     let fileName: String
-    /// When the version was last kept, in nanoseconds since 1970. It is higher for versions that were kept later, even
-    /// if the clock was set back.
+    /// The time when the version was last kept, in nanoseconds since 1970. It is higher for versions that were kept
+    /// later, even if the clock was set back.
     let stamp: Int
     /// The size of all files in bytes.
     let bytes: Int
@@ -24,7 +24,7 @@ struct KeptVersion: Sendable, Hashable {
     /// The module's own file, followed by its libraries. In the entry, each file is named by its index in this array.
     let files: [File]
 
-    /// When the version was last kept.
+    /// The time when the version was last kept.
     var date: Date { Date(timeIntervalSince1970: Double(stamp) / 1_000_000_000) }
 
     struct File: Sendable, Hashable {

@@ -11,7 +11,7 @@ import Synchronization
 /// The store is the folder `versions` in the state folder. It belongs to this user alone and is shared by all hosts of
 /// the user. Each change locks it, and a version gets its final name when it is complete, so a host that is killed
 /// leaves no incomplete version. Versions are real copies: a mapped file never shares its content with a file in the
-/// store that somebody could change. Files that users other than this user and root can write, or whose path they can
+/// store that could be changed. Files that users other than this user and root can write, or whose path they can
 /// change, are not used.
 ///
 /// All functions may be called from any thread.
