@@ -23,11 +23,11 @@ final class LastWords: Sendable {
 
     /// Whether a line says where the code of a process was when it crashed (``Isolation/reportsPlaces``).
     private static func isPlace(_ line: String) -> Bool {
-        line.hasPrefix("place ") && line.utf8.dropFirst(6).prefix { $0 != UInt8(ascii: " ") }.count == 16
+        line == "places end" || line.hasPrefix("place ") && line.utf8.dropFirst(6).prefix { $0 != UInt8(ascii: " ") }.count == 16
     }
 
-    /// Adds a line of output, unless it is a place of a crash. Of a backtrace by the Swift runtime, which has more than 20 lines, only the line with the
-    /// crash is kept, so that the fatal error before it is not lost.
+    /// Adds a line of output, unless it is a place of a crash. Of a backtrace by the Swift runtime, which has more than
+    /// 20 lines, only the line with the crash is kept, so that the fatal error before it is not lost.
     func addOutput(_ line: String) {
         if Self.isPlace(line) { return }
         let isLeftOut = state.withLock { state in
