@@ -332,11 +332,37 @@ static _Unwind_Reason_Code find_place(struct _Unwind_Context *context, void *dat
     return found->count < 16 ? _URC_NO_REASON : _URC_NORMAL_STOP;
 }
 
-void plugin_host_write_places(const ucontext_t *context) {
+/* After a call of a pointer that leads nowhere, lets the context say that the call itself is interrupted: the stack can
+ * be unwound only from an address with code. */
+static void step_to_caller(ucontext_t *context) {
+#if __GLIBC_PREREQ(2, 35)
+    struct dl_find_object object;
+    uintptr_t caller = 0;
+    if (_dl_find_object((void *)interrupted_at(context), &object) == 0) return;
+#if defined(__x86_64__)
+    if (!read_memory((uintptr_t)context->uc_mcontext.gregs[REG_RSP], &caller, sizeof caller)) return;
+    if (_dl_find_object((void *)(caller - 1), &object) != 0) return;
+    context->uc_mcontext.gregs[REG_RIP] = (greg_t)caller - 1;
+    context->uc_mcontext.gregs[REG_RSP] += sizeof caller;
+#elif defined(__aarch64__)
+    caller = context->uc_mcontext.regs[30];
+    if (_dl_find_object((void *)(caller - 1), &object) == 0) context->uc_mcontext.pc = caller - 1;
+#else
+    (void)caller;
+#endif
+#else
+    (void)context;
+#endif
+}
+
+void plugin_host_write_places(ucontext_t *context) {
     if (__atomic_load_n(&places, __ATOMIC_ACQUIRE) < 0 || getpid() != places_of) return;
+    const mcontext_t original = context->uc_mcontext;
+    step_to_caller(context);
     struct places found = {.interrupted = interrupted_at(context)};
     found.count = write_place(found.interrupted);
     _Unwind_Backtrace(find_place, &found);
+    context->uc_mcontext = original;
 }
 
 uint64_t plugin_host_file_of_thread(void) {

@@ -151,6 +151,7 @@ static plugin_wire_message execute(plugin_wire_message *message) {
 void *plugin_worker_serve(void *argument) {
     own = (uint32_t)(uintptr_t)argument;
     uses = 1;
+    plugin_worker_add_signal_stack();
     for (;;) {
         plugin_wire_await(plugin_worker_wire, own, 0);
         plugin_wire_message message;

@@ -46,6 +46,7 @@ void plugin_worker_run(plugin_wire_message *message) {
 
 static void *work(void *argument) {
     (void)argument;
+    plugin_worker_add_signal_stack();
     pthread_mutex_lock(&jobs.lock);
     for (;;) {
         job *next = jobs.first;

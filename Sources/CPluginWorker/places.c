@@ -6,11 +6,12 @@
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 #include <unwind.h>
 
-enum { PLACES = 16 };
+enum { PLACES = 16, SIGNAL_STACK_BYTES = 64 << 10 };
 
 static char folder[4096]; /* of the module and its libraries, with a slash */
 
@@ -52,21 +53,75 @@ static _Unwind_Reason_Code find_place(struct _Unwind_Context *context, void *dat
     return found->count < PLACES ? _URC_NO_REASON : _URC_NORMAL_STOP;
 }
 
-static void handle(int number, siginfo_t *info, void *data) {
-    const ucontext_t *context = data;
-    signal(number, SIG_DFL); /* also for a fault in here */
-    struct places found = {0, 0};
+/* Writes a line to standard error. Async-signal-safe. */
+static void write_line(const char *line) {
+    ssize_t written = write(STDERR_FILENO, line, strlen(line));
+    (void)written;
+}
+
+/* Where a return address is after a call of a pointer that leads nowhere. */
+static uintptr_t caller_of(const ucontext_t *context) {
 #if defined(__x86_64__)
-    found.interrupted = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+    return *(const uintptr_t *)context->uc_mcontext.gregs[REG_RSP];
 #elif defined(__aarch64__)
-    found.interrupted = context->uc_mcontext.pc;
+    return context->uc_mcontext.regs[30];
 #else
     (void)context;
+    return 0;
 #endif
+}
+
+/* Whether there is code at an address. Async-signal-safe. */
+static int is_code(uintptr_t address) {
+#if __GLIBC_PREREQ(2, 35)
+    struct dl_find_object object;
+    return _dl_find_object((void *)address, &object) == 0;
+#else
+    (void)address;
+    return 1;
+#endif
+}
+
+static void write_places(ucontext_t *context) {
+#if defined(__x86_64__)
+    greg_t *pc = &context->uc_mcontext.gregs[REG_RIP], *sp = &context->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+    unsigned long long *pc = &context->uc_mcontext.pc, *sp = &context->uc_mcontext.sp;
+#else
+    uintptr_t none = 0, *pc = &none, *sp = &none;
+#endif
+    struct places found = {(uintptr_t)*pc, 0};
+    /* The stack cannot be unwound from an address without code: that of the call takes its place. */
+    const __typeof__(*pc) original = *pc, original_stack = *sp;
+    uintptr_t caller = is_code(found.interrupted) ? 0 : caller_of(context);
+    if (caller && is_code(caller - 1)) {
+        found.interrupted = caller - 1;
+        *pc = (__typeof__(*pc))found.interrupted;
+#if defined(__x86_64__)
+        *sp += sizeof(uintptr_t);
+#endif
+    }
     found.count = write_place(found.interrupted);
     _Unwind_Backtrace(find_place, &found);
+    *pc = original;
+    *sp = original_stack;
+}
+
+static void handle(int number, siginfo_t *info, void *context) {
+    signal(number, SIG_DFL); /* also for a fault in here */
+    write_places(context);
+    write_line("places end\n");
     /* A fault recurs when the instruction is repeated; a signal that was sent, or a breakpoint, is raised again. */
     if (info->si_code <= 0 || number == SIGTRAP) raise(number);
+}
+
+void plugin_worker_add_signal_stack(void) {
+    stack_t stack;
+    if (!folder[0] || sigaltstack(NULL, &stack) != 0 || !(stack.ss_flags & SS_DISABLE)) return;
+    void *memory = mmap(NULL, SIGNAL_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return;
+    stack = (stack_t){.ss_sp = memory, .ss_size = SIGNAL_STACK_BYTES};
+    if (sigaltstack(&stack, NULL) != 0) munmap(memory, SIGNAL_STACK_BYTES);
 }
 
 void plugin_worker_report_places(const char *module) {
@@ -74,7 +129,8 @@ void plugin_worker_report_places(const char *module) {
     size_t length = slash ? (size_t)(slash - module) + 1 : 0;
     if (length == 0 || length >= sizeof folder) return;
     memcpy(folder, module, length);
-    struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO};
+    plugin_worker_add_signal_stack();
+    struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT};
     for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) sigaction(fatal[i], &action, NULL);
 }

@@ -139,8 +139,11 @@ void plugin_worker_await_debugger(void);
 /* places.c */
 
 /* From now on, a fatal signal writes to standard error where the code of the module and of its libraries was, as
- * plugin_host_report_places does. The libraries are in the folder of the module. Requires glibc 2.35 or later. */
+ * plugin_host_report_places does, and then a line "places end". The libraries are in the folder of the module. Requires
+ * glibc 2.35 or later. */
 void plugin_worker_report_places(const char *module);
+/* Lets the overflow of this thread's stack be reported, too, if places are reported. For threads that never end. */
+void plugin_worker_add_signal_stack(void);
 
 /* serve.c */
 

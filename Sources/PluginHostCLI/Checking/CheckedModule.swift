@@ -22,11 +22,13 @@ struct CheckedModule: Sendable {
     final class Log: Sendable {
         private let entries = Mutex<[LogEntry]>([])
 
-        private static let crashPlaces = Mutex<[CodePlace]>([])
+        /// Where code was when a process crashed, and whether that is all.
+        private static let crash = Mutex<(places: [CodePlace], isComplete: Bool)>(([], false))
 
         func add(_ entry: LogEntry) {
             entries.withLock { $0.append(entry) }
-            if let place = CodePlace(line: entry.message) { Self.crashPlaces.withLock { $0.append(place) } }
+            if let place = CodePlace(line: entry.message) { Self.crash.withLock { $0.places.append(place) } }
+            if entry.message == "places end" { Self.crash.withLock { $0.isComplete = true } }
         }
 
         /// The number of log entries about replies to calls that were over, or that belonged to another module.
@@ -35,15 +37,14 @@ struct CheckedModule: Sendable {
         /// The last log entry about such a reply.
         var lastStaleReply: String? { entries.withLock { $0.last(where: \.isAboutStaleReply)?.message } }
 
-        /// Returns the places of the code of the isolated module that ran when its process crashed, the innermost
-        /// first. The log gets the output of the process a little later than others learn of its end.
-        static func places() -> [CodePlace] {
-            for _ in 0..<100 {
-                let places = crashPlaces.withLock { $0 }
-                if !places.isEmpty { return places }
-                usleep(5000)
-            }
-            return []
+        /// Returns the places of the code of the isolated module that ran when its process crashed, the innermost first.
+        /// The log gets the output of the process a little later than others learn of its end.
+        ///
+        /// - Parameter crash: How the process has ended; only one that was ended by a signal has places.
+        static func places(of crash: String?) -> [CodePlace] {
+            guard crash?.contains("ended by signal") == true else { return [] }
+            for _ in 0..<100 where !Self.crash.withLock(\.isComplete) { usleep(5000) }
+            return Self.crash.withLock(\.places)
         }
 
         /// The log entry about an object of a type that the module does not declare.
@@ -119,7 +120,7 @@ struct CheckedModule: Sendable {
         }
         let words = generation.lastWords.map { "“\($0)”" }.joined(separator: ", ")
         let report = (generation.crash ?? "") + (words.isEmpty ? "" : " Its last words: \(words).")
-        ChildReport.end(with: ["crash": .string(report), "places": .list(Log.places().map(\.record))])
+        ChildReport.end(with: ["crash": .string(report), "places": .list(Log.places(of: generation.crash).map(\.record))])
     }
 
     /// Returns the number of the module's objects that have holders.

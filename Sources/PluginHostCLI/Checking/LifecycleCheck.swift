@@ -39,7 +39,8 @@ struct LifecycleCheck {
                     again + error.message
                         + (round == 1 ? "" : " 'tearDown' must release what 'setUp' and activate acquire."))
                 if module.check.isolates {
-                    result.findings[result.findings.count - 1].place = CheckedModule.Log.places().first
+                    let place = CheckedModule.Log.places(of: error.message).first
+                    result.findings[result.findings.count - 1].place = place
                 }
                 return
             }

@@ -160,7 +160,10 @@ struct ModuleCheck: Sendable {
     /// `nil` if it is in none of the files of this check: the module can report anything.
     private func inOriginal(_ place: CodePlace) -> CodePlace? {
         let name = place.file.fileName
-        let file = ([path] + others.map(Self.absolute)).first { $0.fileName == name }
+        let file = ([path] + others.map(Self.absolute)).enumerated().first { number, file in
+            let original = file.fileName
+            return name == original || name == CheckChild.nameOfCopy(number, original)
+        }?.element
         return file.map { CodePlace(file: $0, offset: place.offset) }
     }
 

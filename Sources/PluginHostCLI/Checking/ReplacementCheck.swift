@@ -159,6 +159,9 @@ struct ReplacementCheck: Sendable {
 }
 
 extension CheckChild {
+    /// The name of the copy of a file, which is the one with this number in the check.
+    static func nameOfCopy(_ number: Int, _ name: String) -> String { "\(number)-\(name)" }
+
     /// The check with copies of the files, in a folder where they can be replaced.
     func withCopies(in folder: String) throws(PluginError) -> CheckChild {
         let place = ModuleCheck.absolute(folder + "/plugins")
@@ -172,7 +175,7 @@ extension CheckChild {
                 where name.contains(".so") && !files.contains("\(home)/\(name)") {
                     symlink("\(home)/\(name)", "\(place)/\(name)")
                 }
-                copies.append("\(place)/\(number)-\(file.fileName)")
+                copies.append("\(place)/" + Self.nameOfCopy(number, file.fileName))
                 try FileManager.default.copyItem(atPath: file, toPath: copies[number])
             }
         } catch {

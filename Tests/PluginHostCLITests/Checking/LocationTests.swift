@@ -69,6 +69,42 @@ import Testing
         #expect(location?["function"] == "action_answer", "\(report)")
     }
 
+    @Test(.disabled(if: tools.isEmpty || isSanitized, "There is no tool."), arguments: ["--seed=1", "--isolate"])
+    func `The overflow of the stack has file and line`(option: String) throws {
+        var module = CModule()
+        module.code = """
+            #line 500 "/src/shop.c"
+            static int __attribute__((noinline)) descend(volatile int *depth) { volatile int next = *depth + 1; return descend(&next) + next; }
+            #line 600 "/src/shop.c"
+            static void *run(void *depth) { descend(depth); return 0; }
+            """
+        module.body = "volatile int depth = 0; run((void *)&depth);"
+        let crash = result("replies", of: try check(module.build(["-g"]), option).report)?["findings"]?[0]
+        #expect(crash?["location"]?["line"] == 500 && crash?["location"]?["function"] == "descend", "\(crash ?? .null)")
+    }
+
+    @Test(.disabled(if: tools.isEmpty || isSanitized, "There is no tool."), arguments: ["--seed=1", "--isolate"])
+    func `The call of a null pointer has file and line`(option: String) throws {
+        var module = CModule()
+        module.code = """
+            static void (*volatile none)(void);
+            #line 700 "/src/shop.c"
+            static void __attribute__((noinline)) jump(void) { none(); none(); }
+            """
+        module.body = "jump();"
+        let crash = result("replies", of: try check(module.build(["-g"]), option).report)?["findings"]?[0]
+        #expect(crash?["location"]?["line"] == 700 && crash?["location"]?["function"] == "jump", "\(crash ?? .null)")
+    }
+
+    @Test(.disabled(if: tools.isEmpty || isSanitized, "There is no tool."), arguments: ["--seed=1", "--isolate"])
+    func `A crash in a hand-over has file and line`(option: String) throws {
+        var module = crashing
+        module.body = ""
+        module.hooks = ["suspend": "look_up((const char *)16);", "resume": ""]
+        let crash = result("replacement", of: try check(module.build(["-g"]), option).report)?["findings"]?[0]
+        #expect(crash?["location"]?["line"] == 100 && crash?["location"]?["function"] == "look_up", "\(crash ?? .null)")
+    }
+
     @Test(.disabled(if: tools.isEmpty, "There is no tool."))
     func `A finding about an action has the function of the action`() throws {
         var module = CModule()
