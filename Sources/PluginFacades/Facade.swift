@@ -9,7 +9,7 @@ import PluginHost
 ///     print(facade.text)
 ///
 /// The file compiles in modules and in programs, because it calls through a ``/PluginABI/Caller``. The command
-/// `pluginhost facade` prints it.
+/// `pluginhost facade` prints it. Its counterpart in CTMediator is a category, which is written by hand.
 public struct Facade: Sendable {
     /// The source code. Equal manifests result in equal text.
     public let text: String

@@ -1,4 +1,4 @@
-// Marks in the profile of the host.
+// Marks in the profile of the host. The model is the time profiler of BeeHive.
 
 extension HostContext {
     /// Adds a mark of this module to the profile of the host.

@@ -14,4 +14,6 @@
 /// `plugin_module_entry`. A shared library that a program is linked with, or that is preloaded, needs only the record.
 /// The closure of the record must not call `plugin_module_entry`: if several libraries of a process export it, the name
 /// leads to the function of the first one.
+///
+/// The idea comes from BeeHive, whose annotations are records in a section of the program.
 public typealias ModuleRecord = @convention(c) () -> UnsafePointer<plugin_module>

@@ -1,4 +1,5 @@
-// Event bubbling: an event goes from an object to its parent, and on to the module and the program.
+// Event bubbling: an event goes from an object to its parent, and on to the module and the program. The model is the
+// responder chain of AppKit and UIKit.
 
 extension HostContext {
     /// Emits an event up the chain: to an object, its parent, that object's parent and so on, then to the module, then

@@ -61,8 +61,8 @@ final class HostCore: Sendable {
     struct OwnActions {
         /// Waits for a service.
         let serviceWaiter: Endpoint
-        /// Emit events up the chain: `asynchronous` for callers that wait for asynchronous handlers, `synchronous` for
-        /// others.
+        /// The endpoints that emit events up the chain: `asynchronous` for callers that wait for asynchronous handlers,
+        /// `synchronous` for others.
         let emission: (synchronous: Endpoint, asynchronous: Endpoint)
         /// Shows the page of a URL from outside.
         let routePage: Endpoint

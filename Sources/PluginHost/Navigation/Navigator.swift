@@ -10,7 +10,8 @@ import Synchronization
 ///     try await navigator.pop()
 ///
 /// A page is an object that an action returns (see ``/PluginABI/Page``). Opening one is a call like any other, by name
-/// or by URL, from here or from another program.
+/// or by URL, from here or from another program. The terms are those of the Router and the XControllerManager for view
+/// controllers on iOS.
 ///
 /// All functions can be called from any task, also concurrently; pages are opened and closed one at a time.
 public final class Navigator: Sendable {

@@ -77,7 +77,7 @@ struct ModuleCheck: Sendable {
         for step in CheckStep.allCases {
             let isLeftOut = step.callsActions && !callsActions
             guard starts, !isLeftOut else {
-                let reason = isLeftOut ? "left out, because of '--no-calls'" : "not tried: it does not start"
+                let reason = isLeftOut ? "left out because of '--no-calls'" : "not tried: it does not start"
                 add(CheckResult(check: step.rawValue, summary: reason, isSkipped: true))
                 continue
             }

@@ -42,8 +42,9 @@ enum Run: Command {
         overview: "Load the modules, watch their folders, and serve until SIGINT or SIGTERM.",
         discussion:
             "Prints the loaded modules, and each change as it happens, with local times. On a terminal, it accepts the "
-            + "other commands at a prompt. SIGHUP ends it if it has a controlling terminal; otherwise it then scans "
-            + "the folders and reads the configuration again. It reports its state to systemd (Type=notify, WatchdogSec=).",
+            + "other commands at a prompt. SIGHUP ends it if it has a controlling terminal; otherwise it makes the "
+            + "program scan the folders and read the configuration again. It reports its state to systemd "
+            + "(Type=notify, WatchdogSec=).",
         options: OptionSpecification.hosting
             + [.debugWorker, socket, maxCalls, timeout] + Deadline.all.map(\.option)
             + [stopPatience, trace, profile, navigate, .jsonLog, .json])

@@ -15,9 +15,9 @@ struct RemoteOpening: Sendable {
     /// The decision of the guard.
     enum Decision: Sendable {
         case none
-        /// To make this call. If modules change and the URL then leads elsewhere, that is another call.
+        /// Make this call. If modules change and the URL then leads elsewhere, that is another call.
         case pass(RemoteSubject)
-        /// To open this URL instead, about which the guard is not asked.
+        /// Open this URL instead, about which the guard is not asked.
         case redirect(String)
     }
 

@@ -80,8 +80,7 @@ final class Registry: Sendable {
     var table: Table { ThreadContext.current.map(current) ?? Table() }
 
     /// Builds the next table from the current one and publishes it. When this function returns, every call that was
-    /// found in the previous table has an entry in the records of running calls, and no thread reads that table any
-    /// more.
+    /// found in the previous table has an entry in the records of running calls, and no thread still reads that table.
     func update(_ next: (Table) throws(PluginError) -> Table) throws(PluginError) {
         try writer.withLock { (late) throws(PluginError) in
             replace(current, with: try next(published))

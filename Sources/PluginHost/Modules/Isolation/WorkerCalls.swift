@@ -16,7 +16,7 @@ extension WorkerProcess {
         case gone
         /// The deadline has passed. The worker may still run the call.
         case late
-        /// As many calls are running as there are channels, or a serial call that was too late; or calls between the host and
+        /// All channels are in use, a serial call that was too late is still running, or calls between the host and
         /// workers nest too deeply.
         case busy
         /// The values take too many bytes.

@@ -9,7 +9,7 @@ struct KnownFile: Equatable, Sendable {
     let path: String
     /// The identity that the file had when it was read.
     let identity: FileIdentity
-    /// The digest of its content, as ``StagedFile/digest``.
+    /// The digest of its content; see ``StagedFile/digest``.
     let digest: UInt64
     let outcome: Outcome
 

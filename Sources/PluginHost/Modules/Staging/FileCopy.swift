@@ -90,7 +90,7 @@ struct SourceFile: ~Copyable {
     struct Copied {
         /// The size of the copy in bytes. It differs from the file's size if the file is being changed.
         let size: Int64
-        /// The digest, as of ``SourceFile/digest()``; `nil` if it was not computed while copying.
+        /// The digest; see ``SourceFile/digest()``. `nil` if it was not computed while copying.
         let digest: UInt64?
     }
 
