@@ -85,7 +85,8 @@ import Testing
         expect(
             plugin_call_context.self, 80, 8,
             [
-                (\.size, 0), (\.trace_flags, 4), (\.reserved, 5), (\.trace_id, 8), (\.span_id, 24), (\.trace_parent, 32),
+                (\.size, 0), (\.trace_flags, 4), (\.reserved, 5), (\.trace_id, 8), (\.span_id, 24),
+                (\.trace_parent, 32),
                 (\.trace_state, 48), (\.caller, 64),
             ])
     }

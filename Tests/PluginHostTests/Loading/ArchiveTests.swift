@@ -65,7 +65,8 @@ import Testing
             #expect(total < 5 << 20)
         }
 
-        @Test(arguments: [false, true]) func `Archived modules serve every kind of call`(isIsolated: Bool) async throws {
+        @Test(arguments: [false, true]) func `Archived modules serve every kind of call`(isIsolated: Bool) async throws
+        {
             let archive = try await Self.start(isIsolated: isIsolated)
             try await checkOthers(archive)
             if archive.runsSwift { try await checkSwift(archive) }

@@ -20,19 +20,16 @@ import Testing
             }
             try Data(text.utf8).write(to: URL(filePath: "\(copy)/\(file)"))
         }
+        let ofModule = "    const void *(*get_extension)(void *data, plugin_string identifier);\n"
+        let ofHost = "    const void *(*get_extension)(const plugin_host *host, plugin_string identifier);\n"
+        let ofRequest = "    plugin_string version;\n"
         try edit(
             "plugin_abi.h",
             [
                 "#define PLUGIN_ABI_MINOR 0": "#define PLUGIN_ABI_MINOR 1",
-                "    const void *(*get_extension)(void *data, plugin_string identifier);\n":
-                    "    const void *(*get_extension)(void *data, plugin_string identifier);\n    const void *newer;\n",
-                "    const void *(*get_extension)(const plugin_host *host, plugin_string identifier);\n":
-                    """
-                        const void *(*get_extension)(const plugin_host *host, plugin_string identifier);
-                        int32_t (*newer)(const plugin_host *host);
-
-                    """,
-                "    plugin_string version;\n} plugin_request;": "    plugin_string version;\n    uint64_t newer;\n} plugin_request;",
+                ofModule: ofModule + "    const void *newer;\n",
+                ofHost: ofHost + "    int32_t (*newer)(const plugin_host *host);\n",
+                ofRequest: ofRequest + "    uint64_t newer;\n",
             ])
         try edit(
             "plugin_abi/layout.h",

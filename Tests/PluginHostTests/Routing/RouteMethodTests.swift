@@ -44,7 +44,8 @@ import Testing
         let cases: [(String, RouteMethod?, String)] = [
             ("https://a/shop/7", nil, "show 7"), ("https://a/shop/7", .get, "show 7"),
             ("https://a/shop/7", .delete, "remove 7"), ("https://a/shop/7", .post, "methodNotAllowed"),
-            ("https://a/any/x", nil, "any x"), ("https://a/any/x", .post, "any x"), ("https://a/any/x", .patch, "any x"),
+            ("https://a/any/x", nil, "any x"), ("https://a/any/x", .post, "any x"),
+            ("https://a/any/x", .patch, "any x"),
             ("https://a/any/first", .post, "show first"), ("https://a/any/first", .get, "any first"),
             ("https://a/any/7", .get, "remove 7"), ("https://a/any/7", .put, "any 7"),
             ("https://a/only", .post, "sent"), ("https://a/only", nil, "methodNotAllowed"),
@@ -130,10 +131,6 @@ import Testing
     @Test func `Modules and route files declare methods`() throws {
         let module = CModule(
             name: "Two",
-            moreManifest: """
-                "routes": [{"pattern": "app://two/:x", "action": "Two/answer", "method": "POST"},
-                           {"pattern": "app://two/:x", "action": "Two/other", "method": "PUT"}],
-                """,
             actions: [
                 ("other", "reply(call, \"other\");"),
                 (
@@ -154,7 +151,11 @@ import Testing
                     host->perform(host, call->token, &request, pass_on, (void *)call->token);
                     """
                 ),
-            ])
+            ],
+            moreManifest: """
+                "routes": [{"pattern": "app://two/:x", "action": "Two/answer", "method": "POST"},
+                           {"pattern": "app://two/:x", "action": "Two/other", "method": "PUT"}],
+                """)
         let library = try module.build()
         for isolated in [false, true] {
             let test = try TestHost { configuration, folder in
