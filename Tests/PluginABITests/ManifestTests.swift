@@ -10,7 +10,7 @@ import Testing
                 Action("nothing") {}
                 Action("later") { () async in "x" }
                 Action("replies", .reply(Int.self)) { reply in reply.resolve(1) }
-                Action("remote", .context()) { _ in nil as String? }.remote().summary("Far away.")
+                Action("remote", .context()) { _ in nil as String? }.remote().idempotent().summary("Far away.")
                 Action("demanding") { 1 }.remote(requires: "login", "adult")
                 Action(
                     "parameters", .required("a", Int.self, summary: "The first."),
@@ -173,7 +173,7 @@ import Testing
         #expect(try action("nothing") == ["name": "nothing", "result": "null"])
         #expect(try action("later") == ["name": "later", "async": true, "result": "string"])
         #expect(try action("replies")["async"] == true)
-        #expect(try action("remote") == ["name": "remote", "remote": true, "summary": "Far away."])
+        #expect(try action("remote") == ["name": "remote", "remote": true, "idempotent": true, "summary": "Far away."])
         #expect(
             try action("demanding")
                 == ["name": "demanding", "remote": true, "demands": ["login", "adult"], "result": "int"])

@@ -26,6 +26,8 @@ import Testing
         (#", "async": true"#, "", ["is synchronous"], "1.3.0"),
         (#", "remote": true"#, "", ["is no longer remote"], "2.0.0"),
         ("", #", "remote": true, "demands": ["login"]"#, ["is remote"], "1.3.0"),
+        (#", "idempotent": true"#, "", ["is no longer idempotent"], "2.0.0"),
+        ("", #", "idempotent": true"#, ["is idempotent"], "1.3.0"),
         (
             #", "remote": true"#, #", "remote": true, "demands": ["login"]"#, ["demands “login” of other programs"],
             "2.0.0"
@@ -68,6 +70,17 @@ import Testing
         (
             #", "routes": [{"pattern": "app://a", "action": "T/act"}]"#, "", "removed the route app://a (breaking)",
             "2.0.0"
+        ),
+        (
+            #", "routes": [{"pattern": "app://a", "action": "T/act", "method": "PUT"}]"#,
+            #", "routes": [{"pattern": "app://a", "action": "T/act"}]"#,
+            "changed the route PUT app://a: it answers every method", "1.3.0"
+        ),
+        (
+            #", "routes": [{"pattern": "app://a", "action": "T/act"}]"#,
+            #", "routes": [{"pattern": "app://a", "action": "T/act"}, "#
+                + #"{"pattern": "app://b", "action": "T/act", "method": "GET"}]"#,
+            "added the route GET app://b", "1.3.0"
         ),
         ("", #", "types": [{"name": "O"}]"#, "added the object type O", "1.3.0"),
         (#", "events": [{"name": "e"}]"#, "", "removed the subscription to e (breaking)", "2.0.0"),

@@ -12,7 +12,7 @@ import Testing
             """
             {"name":"ModuleA","version":"1.0.0-rc.1","summary":"s","concurrency":"serial",
              "targets":[{"name":"A","summary":"t","instance":"shared","concurrency":"concurrent",
-               "actions":[{"name":"fetchDetail","summary":"a","async":true,"remote":true,
+               "actions":[{"name":"fetchDetail","summary":"a","async":true,"remote":true,"idempotent":true,
                   "parameters":[{"name":"key","type":"string","required":true,"summary":"p"},
                                 {"name":"page","type":"int","default":1}],
                   "result":"map"}]}],
@@ -24,7 +24,7 @@ import Testing
         let target = try #require(manifest.targets.first)
         #expect(target.instance == .shared && target.concurrency == .concurrent)
         let action = try #require(target.actions.first)
-        #expect(action.isAsync && action.isRemote && action.result == .map)
+        #expect(action.isAsync && action.isRemote && action.isIdempotent && action.result == .map)
         #expect(
             action.parameters == [
                 .init(name: "key", type: .string, isRequired: true, summary: "p"),

@@ -60,7 +60,6 @@ struct Problem: Error, Sendable {
 extension PluginError.Code {
     static let hostStarting: Self = "hostStarting"
     static let hostStopping: Self = "hostStopping"
-    static let methodNotAllowed: Self = "methodNotAllowed"
     static let uriTooLong: Self = "uriTooLong"
     static let bodyTooLarge: Self = "bodyTooLarge"
     static let bodyTimeout: Self = "bodyTimeout"

@@ -146,7 +146,9 @@ extension ManifestComparison {
         for route in old {
             let subject = "the route \(route.title)"
             let others = new.filter { $0.pattern == route.pattern }
-            guard let other = others.first(where: { $0.method == route.method }) ?? others.first(where: { $0.method == nil })
+            guard
+                let other = others.first(where: { $0.method == route.method })
+                    ?? others.first(where: { $0.method == nil })
             else {
                 add(.removed, .breaking, subject)
                 continue

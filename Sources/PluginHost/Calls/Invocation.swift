@@ -47,7 +47,9 @@ extension Calls {
     /// Checks whether the call is allowed, whatever its parameters.
     @inline(__always)
     func check(_ endpoint: Endpoint, _ call: Call, _ record: CallRecord) throws(PluginError) {
-        if record.depth > PLUGIN_DEPTH_MAX, CallContexts.level(record.depth) > PLUGIN_DEPTH_MAX { throw .recursionLimit }
+        if record.depth > PLUGIN_DEPTH_MAX, CallContexts.level(record.depth) > PLUGIN_DEPTH_MAX {
+            throw .recursionLimit
+        }
         if call.isRemote, !endpoint.isRemote { throw .notRemote(endpoint) }
         if endpoint.isAsync, call.mode == .synchronous { throw .asynchronous(endpoint) }
     }

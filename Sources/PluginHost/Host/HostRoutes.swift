@@ -44,7 +44,8 @@ extension PluginHost {
         let overlaps = Overlaps(entries.map(\.pattern))
         return entries.enumerated().map { index, entry in
             RouteStatus(
-                pattern: entry.pattern.text, method: entry.pattern.method, action: entry.destinationTitle, name: entry.name,
+                pattern: entry.pattern.text, method: entry.pattern.method, action: entry.destinationTitle,
+                name: entry.name,
                 summary: entry.summary, defaults: entry.defaults, transition: entry.transition,
                 groups: entry.pattern.groups, owner: entry.owner.description,
                 overlaps: overlaps.others(of: index).map { entries[$0].pattern.text },

@@ -38,7 +38,9 @@ extension RouteTable {
         let shared = match(url, counting: &steps) { $0.pattern.method == nil && isWanted($0) }
         guard let own = root.others[method]?.match(url, counting: &steps, where: isWanted) else { return shared }
         guard let shared else { return own }
-        let (ownPattern, sharedPattern) = (own.entry.takeUnretainedValue().pattern, shared.entry.takeUnretainedValue().pattern)
+        let (ownPattern, sharedPattern) = (
+            own.entry.takeUnretainedValue().pattern, shared.entry.takeUnretainedValue().pattern
+        )
         return sharedPattern.isMoreSpecific(than: ownPattern, for: url) ? shared : own
     }
 

@@ -1,7 +1,9 @@
 extension RouteTable {
     /// Returns the number of steps of the slowest URL that a pattern may affect, if they are too many; otherwise `nil`.
     func excess(with pattern: RoutePattern) -> Int? {
-        if let method = pattern.separateMethod, let table = root.others[method] { return table.ownExcess(with: pattern) }
+        if let method = pattern.separateMethod, let table = root.others[method] {
+            return table.ownExcess(with: pattern)
+        }
         return ownExcess(with: pattern)
     }
 

@@ -57,7 +57,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
                 .badData
             case .fileNotFound, .unreadable: .noInput
             case .unknownTarget, .unknownService, .unknownModule, .moduleUnavailable, .noVersionKept, .unknownAction,
-                .unknownObject, .noRoute, .hostStopped, .quarantined, .cannotAttach:
+                .unknownObject, .noRoute, .methodNotAllowed, .hostStopped, .quarantined, .cannotAttach:
                 .unavailable
             case .outOfResources: .outOfResources
             case .cannotListen, .cannotCreate: .cannotCreate

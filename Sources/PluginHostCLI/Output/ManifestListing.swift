@@ -59,7 +59,9 @@ struct ManifestListing {
     private func group(_ title: String, _ note: String, _ actions: [Value]) -> [String] {
         [note.isEmpty ? title : "\(title): \(note)"]
             + actions.flatMap { action in
-                let marks = ["remote", "idempotent"].filter { action[$0] == true } + action.texts("demands").map { "demands \($0)" }
+                let marks =
+                    ["remote", "idempotent"].filter { action[$0] == true }
+                    + action.texts("demands").map { "demands \($0)" }
                 let summary = action.text("summary")
                 let line = "  " + aside(signature(action), marks.joined(separator: ", "))
                 return [line.trimmed] + (summary.isEmpty ? [] : ["      \(summary)"])

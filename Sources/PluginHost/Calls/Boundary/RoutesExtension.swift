@@ -23,7 +23,8 @@ extension Calls {
     fileprivate func checkOpen(_ request: plugin_request, for parent: plugin_token) throws(PluginError) {
         let given = try parameters(of: request, PLUGIN_ADDRESS_URL)
         let isRemote = request.flags & PLUGIN_REQUEST_REMOTE != 0
-        try checkOpen(RawText(request.target), given, isRemote: isRemote, method: request.method, for: parent, registry.table)
+        try checkOpen(
+            RawText(request.target), given, isRemote: isRemote, method: request.method, for: parent, registry.table)
     }
 
     fileprivate func url(_ request: plugin_request) throws(PluginError) -> String {

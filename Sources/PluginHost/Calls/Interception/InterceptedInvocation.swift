@@ -171,10 +171,12 @@ final class InterceptedInvocation: Sendable {
         }
         return try await whileRunning(index, frame) {
             switch interceptors[index].body {
-            case .asynchronous(let body): try await body(call) {
+            case .asynchronous(let body):
+                try await body(call) {
                     try await self.within($0, frame) { try await self.passLater(index + 1, $0, $1) }
                 }
-            case .synchronous(let body): try body(call) { try self.within($0, frame) { try self.waitForRest(index + 1, $0, $1) } }
+            case .synchronous(let body):
+                try body(call) { try self.within($0, frame) { try self.waitForRest(index + 1, $0, $1) } }
             case .module(let rule): try await passModuleLater(rule, index, call, frame)
             }
         }

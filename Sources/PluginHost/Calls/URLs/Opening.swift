@@ -11,7 +11,8 @@ extension Calls {
     ) throws(PluginError) -> plugin_token {
         if call.isRemote {
             return try openRemotely(
-                url, given, RemoteOpening(asksForObject: asksForObject, method: try .asked(method)), call, thread, record
+                url, given, RemoteOpening(asksForObject: asksForObject, method: try .asked(method)), call, thread,
+                record
             )
         }
         return try openLocally(url, given, asksForObject: asksForObject, method: method, call, thread, record, for: nil)
@@ -97,7 +98,8 @@ extension Calls {
                     guard let found else {
                         if let module = known(for: resolution, in: table) {
                             return try start(
-                                module, for: .url(url.string, asksForObject: asksForObject, method: method), given, call,
+                                module, for: .url(url.string, asksForObject: asksForObject, method: method), given,
+                                call,
                                 thread, record)
                         }
                         return try callOther(resolution, entries, asksForObject: asksForObject, call, thread, record)
@@ -116,7 +118,8 @@ extension Calls {
                     let endpoint = found.takeUnretainedValue()
                     if endpoint.isBlocked.load(ordering: .relaxed), let barrier = try barrier(of: endpoint, for: call) {
                         return try wait(
-                            for: barrier, endpoint, .url(url.string, asksForObject: asksForObject, method: method), given, call,
+                            for: barrier, endpoint, .url(url.string, asksForObject: asksForObject, method: method),
+                            given, call,
                             thread, record)
                     }
                     return try invoke(endpoint, entries, call, thread, record, through: table.interception)

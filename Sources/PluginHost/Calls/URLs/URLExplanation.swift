@@ -74,7 +74,8 @@ extension Calls {
         _ url: URLText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ method: RouteMethod,
         _ table: Table, _ explanation: inout URLExplanation
     ) throws(PluginError) {
-        explanation.methods = isRemote ? table.remoteMethods(of: url) : table.routes.table.methods(of: url) { _ in true }
+        explanation.methods =
+            isRemote ? table.remoteMethods(of: url) : table.routes.table.methods(of: url) { _ in true }
         let candidates = URLCandidates(url, method, table, settings.schemes)
         let found = isRemote ? resolveRemotely(url, method, in: table) : nil
         let resolution: URLResolution

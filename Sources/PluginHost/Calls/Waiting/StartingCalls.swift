@@ -141,7 +141,9 @@ extension Calls {
     func known(by url: String, isRemote: Bool) throws(PluginError) -> LoadedModule? {
         let table = registry.table
         if table.contents.known.isEmpty { return nil }
-        return try url.withRawText { (url) throws(PluginError) in try known(by: url, in: table, isRemote: isRemote, method: .get) }
+        return try url.withRawText { (url) throws(PluginError) in
+            try known(by: url, in: table, isRemote: isRemote, method: .get)
+        }
     }
 
     /// Returns the registered module that a URL leads to; `nil` if it leads to something else.

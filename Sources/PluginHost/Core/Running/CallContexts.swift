@@ -23,7 +23,9 @@ enum CallContexts {
 
     /// Returns the context of a call; an empty one if the call has none, or is over, or the program's call is over.
     static func context(of call: plugin_token) -> CallContext {
-        guard call != 0, let depth = CallRecord.read(call, { $0.depth }), depth >> bits != 0 else { return CallContext() }
+        guard call != 0, let depth = CallRecord.read(call, { $0.depth }), depth >> bits != 0 else {
+            return CallContext()
+        }
         return state.withLock { $0.contexts[depth >> bits] } ?? CallContext()
     }
 

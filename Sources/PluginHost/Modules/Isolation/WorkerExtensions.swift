@@ -98,7 +98,8 @@ extension WorkerProcess {
         var answer: plugin_wire_message?
         let isSound = withRequest(request, generation) { asked in
             if kind == PLUGIN_WIRE_CAN_OPEN {
-                answer = .answer(status: HostTable.routes.pointee.can_open(table, parent(request.token, generation), asked))
+                answer = .answer(
+                    status: HostTable.routes.pointee.can_open(table, parent(request.token, generation), asked))
             } else {
                 answer = outcome { HostTable.routes.pointee.build(table, asked, WorkerOutcome.receive, $0) }
             }
