@@ -46,6 +46,21 @@ import Testing
         }
     }
 
+    /// Foundation and ICU take several times as long to load as everything else together.
+    @Test(arguments: ["pluginhost", "LinkedProgram", "libModuleA.so", "libFixtureModule.so"])
+    func `Programs and modules do not need Foundation, which is slow to load`(name: String) throws {
+        let path = built(name)
+        #expect(try contains(path, "libswiftCore.so"))
+        for library in ["libFoundation.so", "libFoundationInternationalization.so", "lib_FoundationICU.so"] {
+            #expect(
+                try !contains(path, library),
+                """
+                \(name) needs \(library). A file in Sources imports Foundation (scripts/layers names it), or an object \
+                file of an earlier build did: "touch" all files in Sources and build again.
+                """)
+        }
+    }
+
     @Test func `A module in C needs no Swift library`() throws {
         let path = try CFixture.build(CFixture.entry)
         #expect(try image(path).needed.allSatisfy { !$0.contains("swift") })
