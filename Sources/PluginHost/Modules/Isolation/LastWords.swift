@@ -23,7 +23,8 @@ final class LastWords: Sendable {
 
     /// Whether a line says where the code of a process was when it crashed (``Isolation/reportsPlaces``).
     private static func isPlace(_ line: String) -> Bool {
-        line == "places end" || line.hasPrefix("place ") && line.utf8.dropFirst(6).prefix { $0 != UInt8(ascii: " ") }.count == 16
+        guard line.hasPrefix("place ") else { return line == "places end" }
+        return line.utf8.dropFirst(6).prefix { $0 != UInt8(ascii: " ") }.count == 16
     }
 
     /// Adds a line of output, unless it is a place of a crash. Of a backtrace by the Swift runtime, which has more than
