@@ -48,6 +48,35 @@ import Testing
         #expect(output.contains("File0.swift:4:") && output.contains(Self.sentence), "\(output)")
     }
 
+    @Test(arguments: [
+        "host.url(for: \"r\", ", "context.url(for: \"r\", ", "await navigator.open(\"app://a\", ",
+        "await navigator.open(\"A\", \"b\", ", "await navigator.open(page: page, ",
+    ])
+    func `A nested list of several types among named values gets the sentence, too`(call: String) async throws {
+        func source(_ literal: String) -> String {
+            """
+            import PluginABI
+            import PluginHost
+
+            func mixed(
+                _ host: PluginHost, _ context: HostContext, _ navigator: Navigator, _ page: Object, text: String, n: Int,
+                map: [String: Value]
+            ) async throws {
+                _ = try \(call)\(literal))
+            }
+            """
+        }
+        let output = try await Compiler.refusal(source("[\"text\": text, \"tags\": [1, text], \"n\": .int(n)]"))
+        #expect(output.contains("File0.swift:8:") && output.contains(Self.sentence), "\(output)")
+        let other = try await Compiler.refusal(source("[1, text]"))
+        #expect(!other.contains(Self.sentence), "\(other)")
+        let entries = (0..<10).map { "\"k\($0)\": n * \($0) + text.count - (map[\"x\"]?.int ?? 3)" }
+        try await Compiler.check(
+            source("[\(entries.joined(separator: ", "))]"), ["-Xfrontend", "-solver-scope-threshold=20000"])
+        try await Compiler.check(source("[\"a\": text, \"n\": n, \"tags\": [\"red\", .int(n)] as Value, \"m\": nil]"))
+        try await Compiler.check(source("map"))
+    }
+
     @Test func `Literals that can be passed compile, and other mistakes keep their messages`() async throws {
         try await Compiler.check(
             """

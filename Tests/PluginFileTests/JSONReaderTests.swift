@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", 0), ("[1,]", 3), ("[1 2]", 3), ("{\"a\" 1}", 5), ("{1}", 1), ("01", 1), ("1.", 2), ("-", 1), ("1e999", 5),
+        ("", 0), ("[1,]", 2), ("[1 2]", 3), ("{\"a\" 1}", 5), ("{1}", 1), ("01", 1), ("1.", 2), ("-", 1), ("1e999", 5),
         ("nul", 0), ("\"a", 2), ("\"\t\"", 1), (#""\x""#, 3), (#""\ud800""#, 7), (#""\u00g0""#, 3), ("1 2", 2),
     ]) func `Text that is not JSON is refused, with the position`(text: String, position: Int) {
         let failure = #expect(throws: MalformedText.self) { try read(text) }
@@ -55,6 +55,14 @@ import Testing
         #expect(try read(#"[{"a": 1, "a": 2}]"#) == [["a": 1]])
         let failure = #expect(throws: MalformedText.self) { try read(#"[{"a": 1, "a": 2}]"#, .file) }
         #expect(failure?.message == "has the name “a” twice, at byte 10. Use each name once.")
+    }
+
+    @Test func `A comma after the last element is named`() {
+        for (text, place) in [("[1, 2,]", 5), ("{\"a\":1,}", 6), ("[1, 2 , ]", 6)] {
+            let failure = #expect(throws: MalformedText.self) { try read(text) }
+            #expect(
+                failure?.message == "is not valid JSON: a “,” stands after the last element, at byte \(place).")
+        }
     }
 
     /// Text that makes a careless reader slow, or makes it trap.

@@ -100,6 +100,15 @@ extension HostContext {
     public func emit(
         _ event: String, _ parameters: MixedParameters, from origin: Object? = nil, timeout: Duration? = nil
     ) async throws(PluginError) -> ChainOutcome { fatalError() }
+
+    /// Refuses a literal with a nested list or map of several types.
+    @available(
+        *, unavailable,
+        message:
+            "A nested list or map whose elements are of several types is written as a Value: [\"tags\": [\"red\", .int(n)] as Value]."
+    )
+    @_documentation(visibility: internal) @_disfavoredOverload
+    public func url(for route: String, _ parameters: MixedNamedValues) throws(PluginError) -> String { fatalError() }
 }
 
 extension Object {

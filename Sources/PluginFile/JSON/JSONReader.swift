@@ -74,7 +74,7 @@ package struct JSONReader {
         try descend()
         var values: [Value] = []
         if next() != UInt8(ascii: "]") {
-            repeat { values.append(try value()) } while take(UInt8(ascii: ","))
+            repeat { values.append(try value()) } while try continues(before: UInt8(ascii: "]"))
         }
         try ascend(UInt8(ascii: "]"))
         return values
@@ -96,10 +96,21 @@ package struct JSONReader {
                     throw MalformedText(
                         "has the name “\(name.shortened)” twice,", at: start, advice: " Use each name once.")
                 }
-            } while take(UInt8(ascii: ","))
+            } while try continues(before: UInt8(ascii: "}"))
         }
         try ascend(UInt8(ascii: "}"))
         return entries
+    }
+
+    /// Reads the comma before another element of a list or a map, if there is one.
+    private mutating func continues(before end: UInt8) throws(MalformedText) -> Bool {
+        _ = next()
+        let comma = index
+        guard take(UInt8(ascii: ",")) else { return false }
+        guard next() != end else {
+            throw MalformedText("is not valid JSON: a “,” stands after the last element,", at: comma)
+        }
+        return true
     }
 
     /// Reads the bracket that opens a list or a map.

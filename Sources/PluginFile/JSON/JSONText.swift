@@ -24,23 +24,27 @@ package enum JSONText {
     /// Reads a text.
     ///
     /// - Parameter what: The name of the text in messages.
-    /// - Throws: `code`, with the position (of a file: line and column) where the text is not valid UTF-8 or JSON, or is nested too deeply.
+    /// - Throws: `code`, with the position where the text is not valid UTF-8 or JSON, or is nested too deeply: line and
+    ///   column of a file and of a text of several lines, else the byte.
     package static func parse(
         _ text: UnsafeRawBufferPointer, _ rules: JSONReader.Rules = .value, code: PluginError.Code = .invalidValue,
         what: String = "The text"
     ) throws(PluginError) -> Value {
         guard !text.isEmpty else { throw PluginError(code, "\(what) is empty.") }
+        var namesLines: Bool { rules.isFile || text.contains(UInt8(ascii: "\n")) }
         do {
             _ = try UTF8Span(validating: text.bindMemory(to: UInt8.self).span)
         } catch {
             let start = error.byteOffsets.lowerBound
-            let place = rules.isFile ? MalformedText.place(start, in: text) : "byte \(start)"
+            let place = namesLines ? MalformedText.place(start, in: text) : "byte \(start)"
             throw PluginError(code, "\(what) is not valid UTF-8, at \(place).")
         }
         do throws(MalformedText) {
             return try JSONReader.read(text, rules)
         } catch {
-            throw PluginError(code, "\(what) \(rules.isFile ? error.message(in: text) : error.message)")
+            throw PluginError(code, "\(what) \(namesLines ? error.message(in: text) : error.message)")
         }
     }
+
+    private static func hasLines(_ text: UnsafeRawBufferPointer) -> Bool { text.contains(UInt8(ascii: "\n")) }
 }

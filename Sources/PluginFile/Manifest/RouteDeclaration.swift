@@ -28,10 +28,12 @@ extension ManifestNode {
         let pattern = { (value: Value) in value["pattern"]?.string ?? "" }
         return try elements("routes", "route", name: pattern) { node, _ throws(PluginError) in
             let route = try node.route()
-            try check(
-                actions.contains("\(route.target)/\(route.action)"),
-                else: "the route \"\(route.pattern)\" leads to \(route.target)/\(route.action), which the module does "
-                    + "not have")
+            let action = "\(route.target)/\(route.action)"
+            guard actions.contains(action) else {
+                throw error(
+                    "the route \"\(route.pattern)\" leads to \(action), which the module does not have."
+                        + didYouMean(action, actions))
+            }
             return route
         }
     }

@@ -101,4 +101,51 @@ extension PluginHost {
     public func emit(
         _ event: String, _ parameters: MixedParameters, from origin: Object? = nil, timeout: Duration? = nil
     ) async throws(PluginError) -> ChainOutcome { fatalError() }
+
+    /// Refuses a literal with a nested list or map of several types.
+    @available(
+        *, unavailable,
+        message:
+            "A nested list or map whose elements are of several types is written as a Value: [\"tags\": [\"red\", .int(n)] as Value]."
+    )
+    @_documentation(visibility: internal) @_disfavoredOverload
+    public func url(for route: String, _ parameters: MixedNamedValues) throws(PluginError) -> String { fatalError() }
+}
+
+extension Navigator {
+    /// Refuses a literal with a nested list or map of several types.
+    @available(
+        *, unavailable,
+        message:
+            "A nested list or map whose elements are of several types is written as a Value: [\"tags\": [\"red\", .int(n)] as Value]."
+    )
+    @_documentation(visibility: internal) @_disfavoredOverload @discardableResult
+    public func open(
+        _ url: String, _ parameters: MixedNamedValues, by transition: Transition = .push,
+        origin: CallOrigin = .local, onClose: Completion? = nil
+    ) async throws(PluginError) -> OpenPage { fatalError() }
+
+    /// Refuses a literal with a nested list or map of several types.
+    @available(
+        *, unavailable,
+        message:
+            "A nested list or map whose elements are of several types is written as a Value: [\"tags\": [\"red\", .int(n)] as Value]."
+    )
+    @_documentation(visibility: internal) @_disfavoredOverload @discardableResult
+    public func open(
+        _ target: String, _ action: String, _ parameters: MixedNamedValues, by transition: Transition = .push,
+        onClose: Completion? = nil
+    ) async throws(PluginError) -> OpenPage { fatalError() }
+
+    /// Refuses a literal with a nested list or map of several types.
+    @available(
+        *, unavailable,
+        message:
+            "A nested list or map whose elements are of several types is written as a Value: [\"tags\": [\"red\", .int(n)] as Value]."
+    )
+    @_documentation(visibility: internal) @_disfavoredOverload @discardableResult
+    public func open(
+        page: Object, _ parameters: MixedNamedValues, by transition: Transition = .push,
+        onClose: Completion? = nil
+    ) async throws(PluginError) -> OpenPage { fatalError() }
 }

@@ -177,7 +177,12 @@ struct ActionCheck: Sendable {
                     + "Correct its \"result\".", about: call)
         case .failure(let error):
             switch error.code {
-            case .noReply: result.fail("\(error.message) Answer every call.", about: call)
+            case .noReply:
+                // A synchronous action that replies later looks like one that never does.
+                result.fail(
+                    error.message,
+                    advice: "Answer every call; an action that replies later is declared with \"async\": true.",
+                    about: call)
             case .invalidResult: result.fail(error.message, about: call)
             default:
                 guard error.source == manifest.name, error.message.isEmpty else { return }

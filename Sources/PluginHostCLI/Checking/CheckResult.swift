@@ -18,6 +18,10 @@ struct CheckResult: Sendable {
         var place: CodePlace? = nil
         var location: CodeLocation? = nil
 
+        /// How the message of a crash begins.
+        static let crashes = "It crashes the process"
+        var isCrash: Bool { message.hasPrefix(Self.crashes) }
+
         /// The message and the location.
         var statement: String { location.map { "\(message) In \($0.description)." } ?? message }
         /// The message, the location and the advice.

@@ -34,7 +34,20 @@ enum CheckStep: String, CaseIterable, Codable, Sendable {
         }
     }
 
-    /// The advice if the process died or hung in this step.
+    /// Returns the advice if the process died in this step.
+    ///
+    /// - Parameter call: What the module was doing; `nil` if it is unknown.
+    func advice(onCrashDuring call: String?) -> String {
+        switch self {
+        case .lifecycle: advice
+        case .replies: ""
+        // Whether other threads are involved is known only then.
+        case .concurrent: call?.contains("threads at once") == true ? advice : ""
+        default: call == nil ? "" : advice
+        }
+    }
+
+    /// The advice if the process hung in this step.
     var advice: String {
         switch self {
         case .lifecycle: "Look at activate and at the hooks; a module is activated once in each of its copies."

@@ -120,7 +120,8 @@ struct CheckedModule: Sendable {
         }
         let words = generation.lastWords.map { "“\($0)”" }.joined(separator: ", ")
         let report = (generation.crash ?? "") + (words.isEmpty ? "" : " Its last words: \(words).")
-        ChildReport.end(with: ["crash": .string(report), "places": .list(Log.places(of: generation.crash).map(\.record))])
+        let places = Log.places(of: generation.crash).map(\.record)
+        ChildReport.end(with: ["crash": .string(report), "places": .list(places)])
     }
 
     /// Returns the number of the module's objects that have holders.

@@ -74,6 +74,8 @@ struct ModuleCheck: Sendable {
         if let facade { add(VersionCheck.facade(facade, inspected["manifest"] ?? nil)) }
         // A host ignores a file whose name is wrong.
         var starts = !ofFile.contains { $0.check == "names" && $0.outcome == .failure }
+        // The check that has found a crash at a location first.
+        var crashes: [CodeLocation: String] = [:]
         for step in CheckStep.allCases {
             let isLeftOut = step.callsActions && !callsActions
             guard starts, !isLeftOut else {
@@ -82,8 +84,15 @@ struct ModuleCheck: Sendable {
                 continue
             }
             let text = inspected["manifest"]?.json ?? ""
-            let (result, hasStarted) = try perform(step, manifest: text)
+            var (result, hasStarted) = try perform(step, manifest: text)
             if step == .lifecycle { starts = hasStarted }
+            if let crash = result.findings.first, let location = crash.location, crash.isCrash {
+                if let first = crashes[location] {
+                    result.findings[0].advice = "It is the crash that the check '\(first)' has found."
+                } else {
+                    crashes[location] = result.check
+                }
+            }
             add(result)
         }
         return report
@@ -207,15 +216,13 @@ struct ModuleCheck: Sendable {
         let location = call.map { " at \($0)" } ?? ""
         let advice = call != nil || step == .lifecycle ? step.advice : ""
         if let crash {
-            result.fail("It crashes the process\(location): \(crash.text("crash"))", advice: advice)
             let places = crash.list("places").lazy.compactMap { CodePlace($0) }.compactMap(inOriginal)
-            result.findings[0].location = symbolizer.location(ofCrash: Array(places.prefix(Self.placesMax)))
+            addCrash(crash.text("crash"), during: call, Array(places.prefix(Self.placesMax)), step, &result)
             return (result, hasStarted)
         }
         switch ending {
         case .killed(let signal):
-            result.fail("It crashes the process\(location): \(SignalName.of(signal)).", advice: advice)
-            result.findings[0].location = symbolizer.location(ofCrash: stack)
+            addCrash(SignalName.of(signal) + ".", during: call, stack, step, &result)
         case .overdue:
             let count = lines.count { $0.hasPrefix("{\"at\":") }
             let progress = call.map { ", after \(counted(count, "call")); the last to begin was \($0)" } ?? ""
@@ -227,5 +234,32 @@ struct ModuleCheck: Sendable {
                 "It ends the process with exit code \(code)\(location): this would end the host, too. Never call exit.")
         }
         return (result, hasStarted)
+    }
+
+    /// Adds the finding that the module has ended its process.
+    ///
+    /// - Parameters:
+    ///   - reason: How, as a sentence.
+    ///   - call: What it was doing.
+    ///   - stack: Where its code was.
+    private func addCrash(
+        _ reason: String, during call: String?, _ stack: [CodePlace], _ step: CheckStep, _ result: inout CheckResult
+    ) {
+        let location = call.map { " at \($0)" } ?? ""
+        if isolates, reason.hasPrefix("Its process ended with the exit code "), !reason.contains("pluginhost-worker: ") {
+            result.fail(
+                "It ends its process\(location). \(reason) Calls that run in it then fail.", advice: "Never call exit."
+            )
+            return
+        }
+        // In a recursion through a few functions, some places occur again and again.
+        let counts = Dictionary(stack.map { ($0, 1) }, uniquingKeysWith: +).values
+        let isRecursion = stack.count == Self.placesMax && counts.max() ?? 0 >= Self.placesMax / 3
+        result.fail(
+            CheckResult.Finding.crashes + "\(location): \(reason)",
+            advice: isRecursion
+                ? "The function calls itself again and again, until the stack is full: end the recursion, or use a loop."
+                : step.advice(onCrashDuring: call))
+        result.findings[0].location = symbolizer.location(ofCrash: stack)
     }
 }

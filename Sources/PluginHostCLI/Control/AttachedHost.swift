@@ -39,7 +39,10 @@ final class AttachedHost: HostService {
             throw PluginError(.cannotAttach, "Cannot attach to \(path): \(reason).")
         }
         guard UnixSocket.hasTrustedPeer(descriptor) else {
-            throw PluginError(.untrusted, "The host that listens on \(path) belongs to another user.")
+            throw PluginError(
+                .untrusted,
+                "The host that listens on \(path) belongs to another user. Run the command as that user (sudo -u USER)."
+            )
         }
         guard let probe else { return }
         // No action has the empty name: the answer is null.

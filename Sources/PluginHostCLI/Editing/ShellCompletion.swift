@@ -30,9 +30,12 @@ enum ShellCompletion {
                 #compdef \(program)
                 # zsh completion of \(program)
                 _\(program)() {
-                    local line texts=() labels=() open=() openLabels=()
+                    local line home texts=() labels=() open=() openLabels=()
+                    # Not a part of what is quoted.
+                    if [[ $PREFIX == '~/'* ]]; then home='~/'; fi
                     for line in "${(@f)$("${words[1]}" \(word) zsh "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}"; do
                         local fields=("${(@ps:\\t:)line}")
+                        fields[2]=${fields[2]#$home}
                         [[ -n ${fields[2]} ]] || continue
                         if [[ ${fields[1]} == open ]]; then
                             open+=("${fields[2]}"); openLabels+=("${fields[2]}${fields[3]:+  -- ${fields[3]}}")
@@ -40,6 +43,7 @@ enum ShellCompletion {
                             texts+=("${fields[2]}"); labels+=("${fields[2]}${fields[3]:+  -- ${fields[3]}}")
                         fi
                     done
+                    [[ -z $home ]] || compset -P '\\~/'
                     compadd -l -d labels -a texts
                     compadd -l -S '' -d openLabels -a open
                 }
@@ -52,7 +56,10 @@ enum ShellCompletion {
                     set -l words (commandline -opc)
                     set -l program $words[1]
                     set -e words[1]
-                    $program \(word) fish $words (commandline -ct) 2>/dev/null
+                    # Without quotes and backslashes; a quote may be open.
+                    set -l token (commandline -ct)
+                    set -l word (for end in '' "'" '"'; string unescape -- "$token$end"; and break; end)
+                    $program \(word) fish $words "$word" 2>/dev/null
                 end
                 complete -c \(program) -f -a '(__\(program)_complete)'
                 """

@@ -167,7 +167,7 @@ struct BadModule: Sendable, CustomTestStringConvertible {
                 """)
             $0.moreFunctions = "{TEXT(\"Bad/echo\"), read_it, NULL},"
         },
-        BadModule("a call without a reply", "replies", "Bad/silent", "Answer every call") {
+        BadModule("a call without a reply", "replies", "Bad/silent", "Answer every call", "\"async\": true") {
             $0.actions = [("silent", "")]
         },
         BadModule("an asynchronous call without a reply", "replies", "Bad/read", "did not reply") {

@@ -31,6 +31,17 @@ struct IsolatedCheckTests: Checking {
         #expect(result("lifecycle", of: report)?["outcome"] == "pass")
     }
 
+    @Test func `A module that ends its process is told never to call exit`() throws {
+        let module = CModule(actions: [("leave", "exit(0);")])
+        let (outcome, report) = try check(module.build(), "--isolate", "--timeout", "10")
+        #expect(outcome.code == 65)
+        for check in ["concurrent", "replies", "replacement"] {
+            let finding = result(check, of: report)?["findings"]?[0]
+            #expect(finding?["advice"] == "Never call exit.", "\(report)")
+            #expect(finding?["message"]?.string?.contains("ended with the exit code 0.") == true, "\(report)")
+        }
+    }
+
     @Test func `The module really runs in a process of its own`() throws {
         let isWorker = """
             char name[32], path[64] = {0};

@@ -26,8 +26,11 @@ import Testing
     @Test(.disabled(if: tools.isEmpty, "There is no tool."))
     func `A crash and an exported name have file and line`() throws {
         let report = try check(crashing.build(["-g"])).report
-        let crash = result("replies", of: report)?["findings"]?[0]
-        #expect(crash?["message"]?.string?.contains(". In look_up (/src/shop.c:100). Answer every call") == true)
+        let crash = result("concurrent", of: report)?["findings"]?[0]
+        #expect(crash?["message"]?.string?.hasSuffix(". In look_up (/src/shop.c:100).") == true, "\(report)")
+        #expect(
+            result("replies", of: report)?["summary"]?.string?.hasSuffix(
+                ". In look_up (/src/shop.c:100). It is the crash that the check 'concurrent' has found.") == true)
         #expect(crash?["location"]?["file"] == "/src/shop.c" && crash?["location"]?["line"] == 100, "\(report)")
         #expect(crash?["location"]?["function"] == "look_up")
         let exported = result("symbols", of: report)?["findings"]?[0]?["message"]?.string ?? ""
@@ -79,8 +82,9 @@ import Testing
             static void *run(void *depth) { descend(depth); return 0; }
             """
         module.body = "volatile int depth = 0; run((void *)&depth);"
-        let crash = result("replies", of: try check(module.build(["-g"]), option).report)?["findings"]?[0]
+        let crash = result("concurrent", of: try check(module.build(["-g"]), option).report)?["findings"]?[0]
         #expect(crash?["location"]?["line"] == 500 && crash?["location"]?["function"] == "descend", "\(crash ?? .null)")
+        #expect(crash?["advice"]?.string?.contains("end the recursion") == true)
     }
 
     @Test(.disabled(if: tools.isEmpty || isSanitized, "There is no tool."), arguments: ["--seed=1", "--isolate"])

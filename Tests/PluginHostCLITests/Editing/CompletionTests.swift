@@ -113,6 +113,8 @@ import Testing
                 ("pluginhost rou", "pluginhost routes "), ("pluginhost list --js", "pluginhost list --json "),
                 ("pluginhost run --log j", "pluginhost run --log json "),
                 ("pluginhost call A ke", "pluginhost call A ke"),
+                ("pluginhost inspect ~/mod", "pluginhost inspect ~/modules/"),
+                ("pluginhost inspect ~/modules/li", "pluginhost inspect ~/modules/libX\\ y.so "),
                 (
                     "pluginhost inspect \(folder.path)/modules/li",
                     "pluginhost inspect \(folder.path)/modules/libX\\ y.so "
@@ -153,7 +155,10 @@ import Testing
         let file = try folder.file("script", script.output)
         let programs = (built("pluginhost") as NSString).deletingLastPathComponent
         func complete(_ line: String) throws -> [String] {
-            let code = "set -x PATH \(programs) $PATH; source \(file); complete -C '\(line)'"
+            let code = """
+                set -x HOME \(folder.path); set -x PATH \(programs) $PATH
+                source \(file); complete -C '\(line.replacing("'", with: "\\'"))'
+                """
             return try fish.run(["--no-config", "-c", code]).split(separator: "\n").map { line in
                 line.split(separator: "\t").first.map(String.init) ?? ""
             }
@@ -161,8 +166,13 @@ import Testing
         for line in try typedLines {
             let typed = line.typed.split(separator: " ").last ?? ""
             let completed = line.completed.replacing("\\ ", with: " ").dropFirst(line.typed.count - typed.count)
-            let expected = line.typed == line.completed ? [] : [completed.dropLast()]
-            #expect(try complete(line.typed).elementsEqual(expected.map(String.init)), "\(line.typed)")
+            let end = completed.hasSuffix(" ") ? 1 : 0
+            let expected = line.typed == line.completed ? [] : [String(completed.dropLast(end))]
+            #expect(try complete(line.typed) == expected, "\(line.typed)")
+        }
+        let path = folder.path + "/modules"
+        for typed in ["'\(path)/libX y", "\"\(path)/libX y", "\(path)/libX\\ y"] {
+            #expect(try complete("pluginhost inspect \(typed)") == ["\(path)/libX y.so"], "\(typed)")
         }
     }
 

@@ -68,6 +68,34 @@ import Testing
         return module
     }
 
+    @Test func `A library beside a module that is quarantined, or does not start, is no failure`() throws {
+        for (module, name) in [(dying("activate", by: "__builtin_trap()"), "Dying"), (refusing, "Refusing")] {
+            let library = "lib\(name)-beside.so"
+            let built = try CFixture.build(
+                "int beside(void) { return 7; }", ["-Wl,-soname,\(library)"], name: library)
+            try program.folder.copy(built, as: "plugins/\(library)")
+            var module = module
+            module.code = "int beside(void);"
+            module.body = "beside();"
+            try module.build(into: program.plugins, as: "\(name).so", [built, "-Wl,-rpath,$ORIGIN"])
+        }
+        #expect(try program.run("list").signal != 0)
+        let next = try program.run("list", "--json")
+        #expect(next.module("Dying.so")?["state"] == "quarantined", "\(next.output)")
+        #expect(next.module("Refusing.so")?["state"] == "failed", "\(next.output)")
+        for (name, owner) in [("Dying", "Dying.so"), ("Refusing", "Refusing")] {
+            let library = next.module("lib\(name)-beside.so")
+            #expect(library?["state"] == "library", "\(next.output)")
+            #expect(library?["note"]?.string == "needed by \(owner)", "\(next.output)")
+        }
+    }
+
+    private var refusing: CModule {
+        var module = CModule(name: "Refusing")
+        module.activate = "return 1;"
+        return module
+    }
+
     private static let steps = [
         "constructor": "opening", "entry": "entry", "activate": "activation", "setUp": "activation",
         "init": "activation", "didStart": "start", "init, later": "activation",

@@ -3,6 +3,13 @@ import PluginHost
 import Testing
 
 @Suite struct ReadingJSONTests {
+    @Test func `The position in a text of several lines is a line and a column`() {
+        let error = #expect(throws: PluginError.self) { try Value(json: "{\n  \"a\": [\n    1,\n  ]\n}") }
+        #expect(
+            error?.message
+                == "The text is not valid JSON: a “,” stands after the last element, at line 3, column 6.")
+    }
+
     @Test func `All JSON from outside is read by one reader, whose errors state the position`() {
         let error = #expect(throws: PluginError.self) { try Value(json: "{\"a\": }") }
         #expect(error?.code == .invalidValue)

@@ -113,6 +113,26 @@ import Testing
             "A successor that failed replaces nothing", "a.so broken A 2.0.0 #2", besides: "a.so A 1.0.0 #1",
             serves: "a.so"),
         Case(
+            "If a successor fails, the module goes on serving, and not a lower version of another file",
+            "a.so broken A 3.0.0 #3", "b.so A 1.0.0 #1", besides: "a.so A 2.0.0 #2", serves: "a.so",
+            verdicts: "b.so:superseded"),
+        Case(
+            "If a successor waits, the module goes on serving, and not a lower version of another file",
+            "a.so A 3.0.0 #3 needs X", "b.so A 1.0.0 #1", besides: "a.so A 2.0.0 #2", serves: "a.so",
+            verdicts: "a.so:waits b.so:superseded"),
+        Case(
+            "If a successor fails, a higher version of another file serves",
+            "a.so broken A 4.0.0 #4", "b.so A 3.0.0 #3", "c.so A 1.0.0 #1", besides: "a.so A 2.0.0 #2", serves: "b.so",
+            verdicts: "b.so:serves c.so:superseded", leaves: "A"),
+        Case(
+            "A lower version in the same file replaces, and not a still lower one of another file",
+            "a.so A 1.5.0 #3", "b.so A 1.0.0 #1", besides: "a.so A 2.0.0 #2", serves: "a.so",
+            verdicts: "a.so:serves b.so:superseded", leaves: "A"),
+        Case(
+            "If the file of a module is another module's, another file serves",
+            "a.so B 1.0.0 #3", "b.so A 1.0.0 #1", besides: "a.so A 2.0.0 #2", serves: "b.so a.so",
+            verdicts: "a.so:serves b.so:serves", leaves: "A"),
+        Case(
             "A copy whose name comes first is no reason to start again", "a.so A 1.0.0 #1", "b.so A 1.0.0 #1",
             besides: "b.so A 1.0.0 #1", serves: "b.so", verdicts: "a.so:superseded b.so:serves"),
         Case(

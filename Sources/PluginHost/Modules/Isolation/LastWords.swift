@@ -23,7 +23,8 @@ final class LastWords: Sendable {
 
     /// Returns whether a line states where the code of a process was when it crashed (``Isolation/reportsPlaces``).
     private static func isPlace(_ line: String) -> Bool {
-        line == "places end" || line.hasPrefix("place ") && line.utf8.dropFirst(6).prefix { $0 != UInt8(ascii: " ") }.count == 16
+        guard line.hasPrefix("place ") else { return line == "places end" }
+        return line.utf8.dropFirst(6).prefix { $0 != UInt8(ascii: " ") }.count == 16
     }
 
     /// Adds a line of output, unless it states where the code was. Of a backtrace by the Swift runtime, which has more

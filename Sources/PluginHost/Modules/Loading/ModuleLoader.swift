@@ -360,12 +360,14 @@ struct ModuleLoader {
             throw PluginError(
                 .invalidManifest,
                 "The manifest of \(file.original) declares “\(missing.shortened)”, but there is no function of "
-                    + "that name.")
+                    + "that name.\(didYouMean(missing, functions.keys)) The names in the function table of the "
+                    + "description must be those of the manifest.")
         }
         if let superfluous = Set(functions.keys).subtracting(declared).sorted().first {
             throw PluginError(
                 .invalidManifest,
-                "\(file.original) has a function “\(superfluous.shortened)” that its manifest does not declare.")
+                "\(file.original) has a function “\(superfluous.shortened)” that its manifest does not declare."
+                    + " Declare it, or remove it from the function table.")
         }
         let withInstance = Set(manifest.targets.filter { $0.instance != .none }.map(\.name))
         if let missing = withInstance.subtracting(factories.keys).sorted().first {

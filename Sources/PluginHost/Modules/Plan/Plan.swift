@@ -64,14 +64,14 @@ struct Plan {
                 files[name, default: []].append(record)
             }
         }
-        let paths = Set(paths: records.map(\.path))
+        let byPath = Dictionary(records.map { (PathKey($0.path), $0) }) { first, _ in first }
         var names = Set(files.keys)
         names.formUnion(served.keys)
         var options = Options(
             program: Self.registered(present.program, change), served: present.all.map(\.generation), routes: routes,
             services: services, starting: starting, registered: registered)
         for name in names.sorted() {
-            let ranked = Self.rank(files[name] ?? [], served[name], paths)
+            let ranked = Self.rank(files[name] ?? [], served[name], byPath)
             if !ranked.isEmpty { options.add(ranked) }
         }
         options.choose()
@@ -199,7 +199,9 @@ struct Plan {
     }
 
     /// Returns the candidates of one module, best first.
-    private static func rank(_ files: [FileRecord], _ served: Served?, _ paths: Set<PathKey>) -> [Candidate] {
+    private static func rank(
+        _ files: [FileRecord], _ served: Served?, _ records: [PathKey: FileRecord]
+    ) -> [Candidate] {
         var ranked = files.compactMap { file in
             file.module.map { module in
                 Candidate(
@@ -219,11 +221,24 @@ struct Plan {
             let own = ranked.firstIndex { $0.served != nil && $0.path.hasBytes(of: served.path) } ?? index
             ranked.insert(ranked.remove(at: own), at: index)
             for other in ranked.indices where other != index { ranked[other].served = nil }
-        } else if paths.contains(served.path) || !files.isEmpty {
+        } else if records[PathKey(served.path)] != nil || !files.isEmpty {
             // If its successor fails, the module continues to serve.
-            ranked.append(Candidate(module: served.module, path: served.path, served: served, isInFolder: false))
+            ranked.insert(
+                Candidate(module: served.module, path: served.path, served: served, isInFolder: false),
+                at: place(of: served, behind: ranked, records[PathKey(served.path)]))
         }
         return ranked
+    }
+
+    /// Returns where a module that serves, and whose content is no longer in a file, stands among the candidates: before
+    /// files with lower versions, if the new content of its own file cannot be served; else last.
+    private static func place(of served: Served, behind ranked: [Candidate], _ record: FileRecord?) -> Int {
+        guard let record, record.claimedModule.map({ $0.manifest.name == served.name }) ?? true else {
+            return ranked.count
+        }
+        let successor = ranked.firstIndex { $0.path.hasBytes(of: served.path) }.map { $0 + 1 } ?? 0
+        return ranked[successor...].firstIndex { $0.manifest.version <= served.module.manifest.version }
+            ?? ranked.count
     }
 
     static func isSame(_ a: LoadedModule, _ b: LoadedModule) -> Bool {

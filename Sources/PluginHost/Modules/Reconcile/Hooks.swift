@@ -188,7 +188,8 @@ struct Hooks: Sendable {
             guard number == 0 else {
                 throw PluginError(
                     .activationFailed,
-                    "\(generation.name) (\(generation.file)) refused activation: activate returned \(number).")
+                    "\(generation.name) (\(generation.file)) refused activation: activate returned \(number). "
+                        + "It returns 0 if the module can serve.")
             }
         }
         guard !generation.isEnding.load(ordering: .sequentiallyConsistent) else {

@@ -20,7 +20,8 @@ struct FileRecord {
         case beingWritten(over: Loaded? = nil)
         /// Loading or starting failed. Carries the module if the file could be loaded.
         indirect case failed(PluginError, LoadedModule?)
-        indirect case quarantined(PluginError)
+        /// Carries the paths of the libraries that the file finds beside itself.
+        indirect case quarantined(PluginError, libraries: [String])
         /// Not a module, but a library that a module finds through `$ORIGIN`.
         case library(of: String)
         case module(Loaded)
@@ -102,7 +103,7 @@ struct FileRecord {
     /// The reason why the content of the file is not served.
     var error: PluginError? {
         switch content {
-        case .failed(let error, _), .quarantined(let error): error
+        case .failed(let error, _), .quarantined(let error, _): error
         case .beingWritten:
             PluginError(.unreadable, "\(path) is being written; it is loaded when its writer closes it.")
         case .library: nil

@@ -52,11 +52,12 @@ struct FolderUpdate {
         }
         guard !failed.isEmpty else { return }
         var seen: Set<PathKey> = []
-        for module in context.folders.records.values.compactMap(\.module).sorted(by: { $0.file < $1.file }) {
-            for library in module.staged.libraries where seen.insert(library) {
+        let owners = context.folders.records.values.compactMap(\.ownerOfLibraries)
+        for owner in owners.sorted(by: { ($0.isInOrder ? 0 : 1, $0.file) < ($1.isInOrder ? 0 : 1, $1.file) }) {
+            for library in owner.libraries where seen.insert(library) {
                 guard let identity = FileIdentity(path: library) else { continue }
                 for record in failed.removeValue(forKey: FileNumber(identity)) ?? [] {
-                    context.folders.put(record.with(.library(of: module.manifest.name)))
+                    context.folders.put(record.with(.library(of: owner.name)))
                 }
             }
         }
@@ -129,6 +130,16 @@ extension FileRecord {
     /// Whether the content of the file is not that of a module.
     fileprivate var isNoModule: Bool {
         if case .failed(let error, _) = content { error.code == .invalidFile } else { false }
+    }
+
+    /// The libraries that the file finds beside itself, and its module, or its name if that is unknown; `nil` if they are
+    /// not known. A module that does not start has libraries, too.
+    fileprivate var ownerOfLibraries: (file: String, name: String, libraries: [String], isInOrder: Bool)? {
+        if case .quarantined(_, let libraries) = content {
+            return (path, String(path.split(separator: "/").last ?? ""), libraries, false)
+        }
+        guard let module = claimedModule else { return nil }
+        return (module.file, module.manifest.name, module.staged.libraries, self.module != nil)
     }
 
     /// Whether the file may be loaded later although it does not change.

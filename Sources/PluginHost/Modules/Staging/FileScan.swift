@@ -120,7 +120,7 @@ struct FileScan {
         if let entry = disk.journal.quarantined(path: path, digest: staged.digest) {
             guard entry.isSuspected == true, case .tried = context.folders.suspects else {
                 disk.staging.discard(staged)
-                quarantine(record, entry)
+                quarantine(record, entry, libraries: staged.libraries)
                 return nil
             }
             context.folders.tried.insert(path)
@@ -202,11 +202,11 @@ struct FileScan {
 
     // MARK: Suspects
 
-    private func quarantine(_ record: FileRecord, _ entry: QuarantineEntry) {
+    private func quarantine(_ record: FileRecord, _ entry: QuarantineEntry, libraries: [String]) {
         let error = PluginError(
             .quarantined,
             "\(entry.message) The file is not loaded again until it changes or --retry is given.")
-        let record = record.with(.quarantined(error))
+        let record = record.with(.quarantined(error, libraries: libraries))
         context.folders.put(record)
         if entry.isSuspected == true, context.configuration.watches,
             case .deferred(var paths) = context.folders.suspects
