@@ -37,7 +37,7 @@ extension PluginGateway {
         let (parameters, events) = try await given(request, target, known?.action)
         let call = GatewayCall(
             url: url + target.query, parameters: parameters, timeout: timeout,
-            module: known?.module, action: "\(name)/\(action)", events: events)
+            module: known?.module.name, action: "\(name)/\(action)", events: events)
         return try await afterBody { () throws(Problem) in try await make(call, request, connection) }
     }
 

@@ -13,9 +13,10 @@ extension PluginGateway {
         guard !target.host.isEmpty, let found = try find(target, catalog) else {
             throw Problem(.noRoute, "There is nothing at this path.")
         }
-        let methods = "GET, HEAD, POST"
-        guard [.get, .head, .post].contains(request.method) else {
-            throw Problem.method(request.method, allowed: methods)
+        // A route of the program itself, or one that has just come, can have parameters of any kind.
+        let methods = catalog.route(found.explanation.route)?.methods ?? [.get, .head, .post]
+        guard methods.contains(request.method) else {
+            throw Problem.method(request.method, allowed: methods.map(\.rawValue).joined(separator: ", "))
         }
         let names = found.explanation.action?.split(separator: "/").map(String.init) ?? []
         let action = names.count == 2 ? catalog.action(names[0], names[1])?.action : nil
