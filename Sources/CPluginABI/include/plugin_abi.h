@@ -204,7 +204,7 @@ typedef struct plugin_request {
     uint64_t parameter_count;       /* at most 1048576 */
     int64_t timeout; /* nanoseconds from now; 0 for none or, for an async action, the host's */
     uint32_t flags;  /* PLUGIN_REQUEST_... */
-    uint32_t reserved;
+    uint32_t method; /* of a URL: PLUGIN_METHOD_..., see plugin_abi/routes.h; 0 for GET */
     plugin_string version;
 } plugin_request;
 
