@@ -49,6 +49,8 @@ public struct GatewayConfiguration: Sendable {
         case loopback
         /// Whoever sends one of these tokens (`Authorization: Bearer …`).
         case tokens(BearerTokens)
+        /// Whoever has shown a certificate that the server, which serves TLS and asks for certificates, has verified.
+        case certificates
         /// Everybody but web pages of other origins. For a program whose own middleware decides.
         case everyone
     }

@@ -38,8 +38,8 @@ import Testing
         #expect(paths["/maps"]?["get"] == nil)
         #expect(paths["/maps"]?["post"] != nil)
         #expect(try await gateway.get("/maps").header("Allow") == "POST")
-        #expect(paths["/watch"]?["servers"] == [["url": "https://own.example"]])
-        #expect(paths["/items/{id}"]?["servers"] == nil)
+        #expect(paths["/watch"]?["get"]?["servers"] == [["url": "https://own.example"]])
+        #expect(paths["/items/{id}"]?["get"]?["servers"] == nil)
         try await gateway.end()
     }
 

@@ -1,4 +1,3 @@
-import HTTPTypes
 import PluginABI
 import PluginHost
 import Synchronization
@@ -64,8 +63,18 @@ final class Catalog: Sendable {
             ["https://", "http://", "//"].contains { pattern.hasPrefix($0) }
         }
 
-        /// Returns the route with a pattern.
-        func route(_ pattern: String?) -> Route? { routes.first { $0.pattern == pattern } }
+        /// Whether a route answers a method. A route without a method of its own answers GET and POST: it was written for
+        /// URLs of any kind, which are not there to change or to remove something.
+        ///
+        /// - Parameter pattern: The pattern of the route; `nil` if there is none.
+        func hasRoute(_ pattern: String?, _ method: RouteMethod) -> Bool {
+            guard let pattern else { return false }
+            let found = routes.filter { $0.pattern == pattern }
+            // One that has just come is not known yet.
+            if found.isEmpty { return method == .get || method == .post }
+            let own = found.first { $0.method == method } ?? found.first { $0.method == nil }
+            return own?.methods.contains(method) ?? false
+        }
 
         /// Returns an action with its module, if it is remote: others do not exist for HTTP.
         func action(_ target: String, _ action: String) -> (module: Module, action: Action)? {
@@ -86,8 +95,10 @@ final class Catalog: Sendable {
         let defaults: [String: Value]
 
         let template: RouteTemplate
-        /// The methods, in the order in which they are shown.
-        let methods: [HTTPRequest.Method]
+        /// The only method that it answers; `nil` if it states none.
+        let method: RouteMethod?
+        /// The methods that it answers, in the order in which they are shown.
+        let methods: [RouteMethod]
 
         fileprivate init(_ route: RouteStatus, _ destination: (module: Module, action: Action)?) {
             (pattern, action, summary, defaults) = (route.pattern, route.action, route.summary, route.defaults)
@@ -96,7 +107,8 @@ final class Catalog: Sendable {
             let isReadable = destination.map {
                 Self.isReadable($0.action, SchemaTypes($0.module), template, route.defaults)
             }
-            methods = isReadable ?? true ? [.get, .head, .post] : [.post]
+            method = route.method
+            methods = route.method.map { [$0] } ?? (isReadable ?? true ? [.get, .post] : [.post])
         }
 
         /// Whether a request without a body can give all that the action requires.

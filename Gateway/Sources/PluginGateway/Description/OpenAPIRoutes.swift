@@ -1,4 +1,3 @@
-import HTTPTypes
 import PluginABI
 import PluginHost
 
@@ -6,17 +5,25 @@ extension OpenAPI {
     /// Adds the routes of HTTP that lead to remote actions. Those whose pattern is no path template of OpenAPI are only
     /// listed.
     mutating func addRoutes() {
-        var shapes = Set(paths.keys.map(Self.shape))
+        // Paths whose parameters differ only by their names count as one.
+        var shapes = Dictionary(uniqueKeysWithValues: paths.keys.map { (Self.shape($0), "") })
         var others: [Value] = []
         for route in catalog.routes {
             let names = route.action.split(separator: "/").map(String.init)
             guard names.count == 2, let (module, action) = catalog.action(names[0], names[1]), canLeave(action, module)
             else { continue }
-            let template = route.template
-            if template.paths.isEmpty { others.append(.string(route.pattern)) }
-            // The first of equal ones: routes of any host come before those of one.
-            for path in template.paths where shapes.insert(Self.shape(path.text)).inserted {
-                paths[path.text] = item(path, template.host, route, action, module)
+            if route.template.paths.isEmpty { others.append(.string(route.pattern)) }
+            let types = SchemaTypes(module)
+            for path in route.template.paths {
+                let shape = Self.shape(path.text)
+                guard shapes[shape, default: path.text] == path.text else { continue }
+                shapes[shape] = path.text
+                var item = paths[path.text]?.map ?? [:]
+                // The first of equal ones: routes of any host come before those of one.
+                for method in route.methods where item[method.rawValue.lowercased()] == nil {
+                    item[method.rawValue.lowercased()] = operation(method, path, route, action, module, types)
+                }
+                paths[path.text] = .map(item)
             }
         }
         if !others.isEmpty { otherRoutes = .list(others) }
@@ -33,25 +40,12 @@ extension OpenAPI {
         return shape
     }
 
-    private func item(
-        _ path: RouteTemplate.Path, _ host: String?, _ route: Catalog.Route, _ action: Catalog.Action,
-        _ module: Catalog.Module
-    ) -> Value {
-        var item: [String: Value] = [:]
-        if let host { item["servers"] = [["url": .string("https://\(host)\(configuration.prefix)")]] }
-        let types = SchemaTypes(module)
-        for method in route.methods where method != .head {
-            let name = method.rawValue.lowercased()
-            item[name] = operation(name, path, route, action, module, types)
-        }
-        return .map(item)
-    }
-
     /// Returns an operation of a route.
     private func operation(
-        _ method: String, _ path: RouteTemplate.Path, _ route: Catalog.Route, _ action: Catalog.Action,
+        _ method: RouteMethod, _ path: RouteTemplate.Path, _ route: Catalog.Route, _ action: Catalog.Action,
         _ module: Catalog.Module, _ types: SchemaTypes
     ) -> Value {
+        let hasBody = [.post, .put, .patch].contains(method)
         var parameters = [Self.timeout]
         var rest = action
         rest.parameters = []
@@ -59,18 +53,21 @@ extension OpenAPI {
             let isGiven = route.defaults[parameter.name] != nil
             if path.names.contains(parameter.name) {
                 parameters.append(Self.parameter(parameter, in: "path", isRequired: true, types))
-            } else if method == "post" {
+            } else if hasBody {
                 rest.parameters.append(isGiven ? parameter.optional(route.defaults[parameter.name]) : parameter)
             } else if types.isText(parameter.type) || parameter.isCallback {
                 let isRequired = parameter.isRequired && !isGiven
                 parameters.append(Self.parameter(parameter, in: "query", isRequired: isRequired, types))
             }
         }
-        var operation = self.operation("\(method) \(path.text)", action, module, types)
+        var operation = self.operation("\(method.rawValue.lowercased()) \(path.text)", action, module, types)
         operation["parameters"] = .list(parameters)
+        if let host = route.template.host {
+            operation["servers"] = [["url": .string("https://\(host)\(configuration.prefix)")]]
+        }
         if !route.summary.isEmpty { operation["summary"] = .string(route.summary) }
         // The body of a route is an object only: the order of parameters that the path leaves is nowhere declared.
-        if method == "post", let body = body(rest, types, hasOrder: false) { operation["requestBody"] = body }
+        if hasBody, let body = body(rest, types, hasOrder: false) { operation["requestBody"] = body }
         return .map(operation)
     }
 
