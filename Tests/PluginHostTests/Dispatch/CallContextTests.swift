@@ -63,6 +63,13 @@ import Testing
                         .init(
                             name: "counted",
                             body: "char line[200]; reply_int(call->token, read_context(call->token, line));"),
+                        .init(
+                            name: "spy", parameters: ["token": "int"],
+                            body: """
+                                char line[200];
+                                read_context((plugin_token)arguments[0].as.integer, line);
+                                reply(call, line);
+                                """),
                         .init(name: "heard", body: "reply(call, heard);"),
                         .init(
                             name: "later", manifest: "\"async\": true,",
@@ -158,11 +165,7 @@ import Testing
         try TestHost([
             Self.module("One", other: "Two").build(), Self.module("Two", other: "One").build(),
         ]) { configuration in
-            configuration.isolation.rules = names.map { name in
-                var rule = IsolationRule(name)
-                rule.isIsolated = true
-                return rule
-            }
+            configuration.isolation.rules = names.map { IsolationRule($0) }
         }
     }
 
@@ -194,12 +197,13 @@ import Testing
             _ = try context.perform("One", "post")
             #expect(try context.perform("Two", "heard") == .string(Self.known))
             _ = try context.post("context.noted")
-            #expect(try host.bind("One", "counted").perform(in: context) == 1)
+            let counted: Value = try host.bind("One", "counted").perform(in: context)
+            #expect(counted == 1)
         }
         #expect(try host.perform("One", "bound") == 0)
         #expect(try host.perform("One", "read") == "none")
         #expect(try host.perform("One", "ask", ["Two", "read"]) == "none")
-        _ = try host.post("context.noted")
+        _ = try await host.post("context.noted")
         #expect(try host.perform("Two", "heard") == "none")
     }
 
@@ -211,7 +215,8 @@ import Testing
             #expect(outer.caller == "ada" && outer.trace?.traceparent == Self.parent && outer.callContext == context)
             try test.host.withCallContext(other) { inner in
                 #expect(inner.callContext == other)
-                #expect(try inner.perform("One", "ask", ["Two", "read"]) == "grace   0000 0000 0 80")
+                let heard: Value = try inner.perform("One", "ask", ["Two", "read"])
+                #expect(heard == "grace   0000 0000 0 80")
                 kept = inner
             }
             #expect(try outer.perform("One", "read") == .string(Self.known))
@@ -264,7 +269,7 @@ import Testing
                 }
             })
         host.onRemoteCall { call in call.callContext.caller == "ada" ? .pass : .refuse("Who is there?") }
-        try host.updateInterceptors([.init(module: "Open", name: "watch", scope: .target("Open"))])
+        try host.updateInterceptors([.init("Open", "watch", for: .target("Open"))])
         host.intercept(.target("Open"), priority: 1) { call, next in
             seen.withLock { $0.append(call.callContext) }
             return try next(call)
@@ -310,18 +315,12 @@ import Testing
         #expect(later.contains(async[1].own.description), "\(later)")
     }
 
-    @Test func `A module reads the contexts of its own calls only`() throws {
-        let test = try host(isolating: [])
-        try test.host.register(
-            Manifest("Spy", version: "1.0.0") {
-                Target("Spy") {
-                    Action("spy", .context(), .required("token", Int.self)) { context, token in
-                        HostContext(host: context.hostTable, call: UInt64(token)).caller ?? "nobody"
-                    }
-                }
-            })
+    @Test(arguments: [[], ["One"]] as [Set<String>])
+    func `A module reads the contexts of its own calls only`(isolated: Set<String>) throws {
+        let test = try host(isolating: isolated)
         try test.host.withCallContext(context) { context in
-            #expect(try context.perform("Spy", "spy", [.int(Int(context.call))]) == "nobody")
+            let heard = try context.perform("One", "spy", [.int(Int(bitPattern: UInt(context.call)))])
+            #expect(heard == "none")
         }
     }
 
@@ -330,8 +329,9 @@ import Testing
         try test.host.register(
             Manifest("Deep", version: "1.0.0") {
                 Target("Deep") {
-                    Action("down", .context(), .required("n", Int.self)) { (context, n) throws in
-                        n == 0 ? context.caller ?? "nobody" : try context.perform("Deep", "down", [.int(n - 1)])
+                    Action("down", .context(), .required("n", Int.self)) { (context, n) throws -> Value in
+                        if n == 0 { return .string(context.caller ?? "nobody") }
+                        return try context.perform("Deep", "down", [.int(n - 1)])
                     }
                 }
             })

@@ -20,7 +20,7 @@ extern "C" {
 #define PLUGIN_TRACE_STATE_MAX_BYTES 512    /* the host cuts off whole entries beyond */
 #define PLUGIN_CALL_CALLER_MAX_BYTES 1024   /* the host refuses a longer name */
 
-/* The trace is that of W3C Trace Context. Without one, the identifiers are 0 and the texts empty. */
+/* The trace is that of W3C Trace Context. Without one, its numbers are 0 and its texts empty. */
 typedef struct plugin_call_context {
     uint32_t size;
     uint8_t trace_flags; /* PLUGIN_TRACE_...; other bits may be set */
