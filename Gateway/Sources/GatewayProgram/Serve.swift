@@ -122,7 +122,7 @@ struct Serve: AsyncParsableCommand {
         var modules = Logger(label: "modules", factory: StreamLogHandler.standardError(label:))
         modules.logLevel = .info
         settings.host.log(to: modules)
-        if settings.clientCertificates != nil { settings.gateway.access = .everyone }
+        if settings.clientCertificates != nil { settings.gateway.access = .certificates }
         if let tokens = settings.tokens { settings.gateway.access = .tokens(try BearerTokens(file: tokens)) }
         let gateway = PluginGateway(PluginHost(settings.host), settings.gateway, metrics: metrics)
         let address = try ListenAddress(settings.listen)

@@ -49,6 +49,8 @@ public struct GatewayConfiguration: Sendable {
         case loopback
         /// Clients that send one of these tokens (`Authorization: Bearer …`).
         case tokens(BearerTokens)
+        /// Clients with a certificate that the server has verified. The server serves TLS and asks for certificates.
+        case certificates
         /// All clients except web pages of other origins. For a program whose own middleware decides.
         case everyone
     }

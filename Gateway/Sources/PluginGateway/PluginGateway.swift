@@ -97,8 +97,8 @@ public final class PluginGateway: Sendable {
                 return response
             }
             if let response = try operate(target, request) { return response }
-            try checkAccess(request, connection)
-            return try await answer(target, request, connection)
+            let client = Client(name: try await checkAccess(request, connection))
+            return try await answer(target, request, client, connection)
         } catch {
             count(error)
             var problem = error
@@ -109,14 +109,14 @@ public final class PluginGateway: Sendable {
     }
 
     private func answer(
-        _ target: RequestTarget, _ request: Request, _ connection: Connection?
+        _ target: RequestTarget, _ request: Request, _ client: Client, _ connection: Connection?
     ) async throws(Problem) -> Response {
         switch target.path {
         case "/metrics": return try reading(request) { metricsResponse() }
         case "/openapi.json": return try reading(request) { openAPIResponse() }
         case "/events": return try reading(request) { () throws(Problem) in try eventsResponse(request, connection) }
-        case _ where target.path.hasPrefix("/call/"): return try await call(target, request, connection)
-        default: return try await open(target, request, connection)
+        case _ where target.path.hasPrefix("/call/"): return try await call(target, request, client, connection)
+        default: return try await open(target, request, client, connection)
         }
     }
 

@@ -1,18 +1,33 @@
 import HTTPTypes
 import Hummingbird
 
+/// A client that was authenticated.
+struct Client: Sendable {
+    /// The name of its token, or the subject of its certificate; `nil` if it has none.
+    let name: String?
+}
+
 extension PluginGateway {
-    /// Checks whether the client may use the gateway.
-    func checkAccess(_ request: Request, _ connection: Connection?) throws(Problem) {
+    /// Checks whether the client may use the gateway, and returns its name; `nil` if it has none.
+    func checkAccess(_ request: Request, _ connection: Connection?) async throws(Problem) -> String? {
         switch configuration.access {
         case .everyone: try checkWebPage(request)
+        case .certificates:
+            guard let connection, let client = await departures.certificate(of: connection) else {
+                throw Problem(.forbidden, "Only clients with a certificate may use the gateway.")
+            }
+            try checkWebPage(request)
+            return client.name
         case .tokens(let tokens):
             let parts = (request.headers[.authorization] ?? "").split(separator: " ", maxSplits: 1)
-            guard parts.count == 2, parts[0].lowercased() == "bearer", tokens.contains(parts[1].trimmingSpaces) else {
+            guard parts.count == 2, parts[0].lowercased() == "bearer",
+                let client = tokens.client(parts[1].trimmingSpaces)
+            else {
                 var problem = Problem(.unauthorized, "Send one of the gateway's tokens: Authorization: Bearer TOKEN.")
                 problem.challenge = "Bearer"
                 throw problem
             }
+            return client.name
         case .loopback:
             guard connection?.isLoopback == true else {
                 throw Problem(.forbidden, "Without tokens, only clients on the gateway's own machine may use it.")
@@ -20,6 +35,7 @@ extension PluginGateway {
             try checkHost(request)
             try checkWebPage(request)
         }
+        return nil
     }
 
     /// Keeps out web pages that resolve their own name to this machine.

@@ -39,7 +39,7 @@ public struct CORS: Sendable {
         return Response(
             status: .noContent,
             headers: [
-                .accessControlAllowMethods: "GET, HEAD, POST",
+                .accessControlAllowMethods: "GET, HEAD, POST, PUT, PATCH, DELETE",
                 .accessControlAllowHeaders: names.joined(separator: ", "), .accessControlMaxAge: String(maximumAge),
             ])
     }

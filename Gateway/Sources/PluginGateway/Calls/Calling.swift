@@ -9,7 +9,9 @@ typealias CallParameters = PluginABI.Parameters
 /// One call, ready to be made.
 struct GatewayCall: Sendable {
     let url: String
+    let method: RouteMethod
     let parameters: CallParameters
+    let client: Client
     let timeout: Duration
     /// The module and the action that it leads to; `nil` if it leads to none.
     let module: String?
@@ -21,7 +23,7 @@ struct GatewayCall: Sendable {
 extension PluginGateway {
     /// `POST /call/{target}/{action}`.
     func call(
-        _ target: RequestTarget, _ request: Request, _ connection: Connection?
+        _ target: RequestTarget, _ request: Request, _ client: Client, _ connection: Connection?
     ) async throws(Problem) -> Response {
         let names = target.path.dropFirst("/call/".count).split(separator: "/", omittingEmptySubsequences: false)
         guard names.count == 2, names.allSatisfy(isName) else {
@@ -36,8 +38,8 @@ extension PluginGateway {
         let timeout = try timeout(of: request)
         let (parameters, events) = try await given(request, target, known?.action)
         let call = GatewayCall(
-            url: url + target.query, parameters: parameters, timeout: timeout,
-            module: known?.module, action: "\(name)/\(action)", events: events)
+            url: url + target.query, method: .post, parameters: parameters, client: client, timeout: timeout,
+            module: known?.module.name, action: "\(name)/\(action)", events: events)
         return try await afterBody { () throws(Problem) in try await make(call, request, connection) }
     }
 
@@ -53,7 +55,7 @@ extension PluginGateway {
             ? CallEvents(limit: configuration.callbackBuffer, heartbeat: configuration.heartbeat) : nil
         let maker = events.map { CallbackMaker(host: host, events: $0) }
         var given = GivenParameters.named([:])
-        if request.method == .post { given = try await parameters(of: request, for: action, maker) }
+        if request.method.hasBody { given = try await parameters(of: request, for: action, maker) }
         given = try await afterBody { () throws(Problem) in
             try given.adding(callbacksIn: target.query, of: action, maker)
         }
@@ -68,7 +70,7 @@ extension PluginGateway {
 
     /// Refuses a URL that does not lead to the action that it names: routes, and fallbacks of targets, precede names.
     private func checkAction(_ url: String, _ action: String) throws(Problem) {
-        let found = host.resolve(url, origin: .remote)
+        let found = host.resolve(url, method: .post, origin: .remote)
         guard found.route == nil, found.fallback == nil, found.action == action else {
             throw Problem(.noRoute, "There is no remote action “\(action)”.")
         }
@@ -85,9 +87,9 @@ extension PluginGateway {
     /// Makes a call and answers with its result, or with events.
     func make(_ call: GatewayCall, _ request: Request, _ connection: Connection?) async throws(Problem) -> Response {
         if let events = call.events { return try await stream(call, events, request, connection) }
-        return try await measured(call, request) { () throws(Problem) in
+        return try await measured(call, request) { context throws(Problem) in
             let running = try start(call, connection)
-            return try await self.response(try await running.open(), running)
+            return try await self.response(try await running.open(context), running)
         }
     }
 
@@ -98,7 +100,7 @@ extension PluginGateway {
 
     /// Makes a call in a span, and counts it.
     func measured<Result: Sendable>(
-        _ call: GatewayCall, _ request: Request, _ body: () async throws(Problem) -> Result
+        _ call: GatewayCall, _ request: Request, _ body: (CallContext) async throws(Problem) -> Result
     ) async throws(Problem) -> Result {
         let start = ContinuousClock.now
         do throws(Problem) {
@@ -110,4 +112,9 @@ extension PluginGateway {
             throw error
         }
     }
+}
+
+extension HTTPRequest.Method {
+    /// Whether requests of this method can have a body.
+    var hasBody: Bool { [.post, .put, .patch].contains(self) }
 }

@@ -14,8 +14,8 @@ extension PluginGateway {
         let running = try start(call, connection)
         let opening = Task {
             do throws(Problem) {
-                let value = try await measured(call, request) { () throws(Problem) in
-                    let value = try await running.open()
+                let value = try await measured(call, request) { context throws(Problem) in
+                    let value = try await running.open(context)
                     guard value.object != nil || !value.hasObject else { throw Problem(.objectsInResult) }
                     return value
                 }
