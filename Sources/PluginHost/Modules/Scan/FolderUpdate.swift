@@ -56,7 +56,7 @@ struct FolderUpdate {
             for library in module.staged.libraries where seen.insert(library) {
                 guard let identity = FileIdentity(path: library) else { continue }
                 for record in failed.removeValue(forKey: FileNumber(identity)) ?? [] {
-                    context.folders.put(record.with(.library(of: module.manifest.name)))
+                    context.folders.put(record.with(.library(of: module.outline.name)))
                 }
             }
         }
@@ -73,7 +73,7 @@ struct FolderUpdate {
     /// Returns the module that continues to serve although new content of its file failed.
     private func goingOn(instead record: FileRecord) -> String? {
         context.serving.modules.values.first { served in
-            served.path.hasBytes(of: record.path) || served.name == record.claimedModule?.manifest.name
+            served.path.hasBytes(of: record.path) || served.name == record.claimedModule?.outline.name
         }.map { "\($0.name) \($0.version)" }
     }
 
