@@ -16,9 +16,9 @@ extension ModuleManifest {
 
         /// The combination that only one service can have.
         package struct Key: Hashable, Sendable {
-            let name: String
-            let version: SemanticVersion
-            let priority: Int
+            package let name: String
+            package let version: SemanticVersion
+            package let priority: Int
         }
 
         package var key: Key { Key(name: name, version: version, priority: priority) }

@@ -11,8 +11,8 @@ package struct SemanticVersion: Sendable {
     /// The identifiers after `+`.
     package let build: [String]
 
-    package init(_ major: UInt64, _ minor: UInt64, _ patch: UInt64, prerelease: [String] = []) {
-        (self.major, self.minor, self.patch, self.prerelease, build) = (major, minor, patch, prerelease, [])
+    package init(_ major: UInt64, _ minor: UInt64, _ patch: UInt64, prerelease: [String] = [], build: [String] = []) {
+        (self.major, self.minor, self.patch, self.prerelease, self.build) = (major, minor, patch, prerelease, build)
     }
 
     /// The maximum length of a version in bytes, as in npm. No real version is that long.

@@ -8,15 +8,13 @@ extension PluginHost {
         let started = table.services.values.joined().map { entry in
             (entry.name, entry.version, entry.priority, entry.info)
         }
-        let known = table.contents.known.modules.flatMap { module in
-            module.manifest.services.map { service in
-                (
-                    service.name, service.version, service.priority,
-                    ServiceInfo(.map(ServiceEntry.description(of: service, in: module.name)))
-                )
-            }
+        let known = table.contents.known.modules.filter { !$0.outline.services.isEmpty }.flatMap { module in
+            module.manifest.services.map { DeclaredServices.Resting(service: $0, module: module, file: nil) }
         }
-        return (started + known).sorted {
+        let resting = (known + table.restingServices).map { resting in
+            (resting.service.name, resting.service.version, resting.service.priority, resting.info)
+        }
+        return (started + resting).sorted {
             $0.0 != $1.0 ? $0.0 < $1.0 : ($0.1, $0.2) > ($1.1, $1.2)
         }.map { $0.3 }
     }

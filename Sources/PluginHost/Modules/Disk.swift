@@ -44,7 +44,7 @@ struct Disk: Sendable {
 
 extension HostConfiguration {
     /// The conditions that the knowledge about files depends on.
-    fileprivate var registryKey: RegistryKey {
+    var registryKey: RegistryKey {
         RegistryKey(
             // Files are recorded, and named in errors, by paths that begin as the folders are given.
             folders: folders.map { $0.utf8.first == UInt8(ascii: "/") ? $0 : "\(".".withoutLinks):\($0)" },

@@ -7,14 +7,16 @@ public enum HostChange: Sendable, CustomStringConvertible {
     case added(ModuleStatus)
     /// A registered module was started, since it was needed.
     case started(ModuleStatus)
-    /// A module has a new generation. The previous one drains.
+    /// A module has a new generation, and the previous one drains; or a registered module has new content, and the
+    /// previous one has not started.
     case replaced(ModuleStatus, GenerationStatus)
     /// The process of an isolated module has ended by itself, or was ended because it hung. The text is the reason
     /// with the last words of the process (see ``GenerationStatus/lastWords``), and what happens next.
     case crashed(GenerationStatus, String)
     /// An isolated module was started again from the same file.
     case restarted(ModuleStatus)
-    /// A module was removed and can no longer be called. The text is the reason. Its last generation drains.
+    /// A module was removed and can no longer be called. The text is the reason. Its last generation drains,
+    /// if it has started.
     case removed(GenerationStatus, String)
     /// A file could not be loaded, or its module could not be started, for the reason in the status. It is tried again
     /// when the file changes. `goingOn` names the module version that continues to serve instead.
@@ -49,7 +51,7 @@ public enum HostChange: Sendable, CustomStringConvertible {
         case .started(let module): "started \(module.title) from \(module.file)"
         case .replaced(let module, let before):
             "replaced \(before.name) \(before.version) by \(module.version ?? "") from \(module.file)"
-                + (before.hasHandedOver ? "" : ", no state handed over")
+                + (before.hasHandedOver || before.state == .registered ? "" : ", no state handed over")
         case .crashed(let generation, let reason): "crashed \(generation.title): \(reason)"
         case .restarted(let module): "restarted \(module.title) from \(module.file)"
         case .removed(let generation, let reason): "removed \(generation.title): \(reason)"

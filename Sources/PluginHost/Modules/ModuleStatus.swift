@@ -61,18 +61,18 @@ public struct ModuleStatus: Sendable {
     }
 
     /// - Parameters:
-    ///   - manifest: The module's manifest; `nil` if the file could not be read as a module.
+    ///   - outline: The outline of the module; `nil` if the file could not be read as a module.
     ///   - generation: The generation that serves, if there is one.
-    init(_ state: State, file: String, since: Date, _ manifest: ModuleManifest?, _ generation: Generation? = nil) {
+    init(_ state: State, file: String, since: Date, _ outline: ModuleOutline?, _ generation: Generation? = nil) {
         (self.state, self.file, self.since) = (state, file, since)
-        name = manifest?.name
-        version = manifest?.version.description
+        name = outline?.name
+        version = outline?.version.description
         self.generation = generation?.number
         let code = generation?.module
         process = code?.hasEnded == false ? code?.process?.id : nil
         usage = code?.process?.usage
-        targets = manifest?.targets.map(\.name) ?? []
-        interceptors = manifest?.interceptors.map(\.name) ?? []
+        targets = outline?.targets ?? []
+        interceptors = outline?.interceptors ?? []
     }
 
     /// The name and version, such as `ModuleA 1.0.0`, or the path of the file if there is no name.

@@ -9,19 +9,32 @@ extension ModuleManifest {
     /// - Parameter scheme: The scheme of patterns that are written without one; `nil` if they are refused.
     /// - Throws: `invalidPattern`; `invalidManifest` if two routes match the same URLs.
     func routeEntries(scheme: String?) throws(PluginError) -> [RouteEntry] {
-        RouteEntry.entries(routes, try routePatterns(scheme), owner: .module(name))
+        RouteEntry.entries(routes, try routes.patternsOfModule(scheme), owner: .module(name))
     }
 
     /// Returns the groups of each route; `nil` for a route from whose pattern no URL can be built.
     ///
     /// - Throws: `invalidPattern`; `invalidManifest` if two routes match the same URLs.
     package func routeGroups() throws(PluginError) -> [[PatternGroup]?] {
-        try routePatterns(RoutePattern.unknownScheme).map(\.urlGroups)
+        try routes.patternsOfModule(RoutePattern.unknownScheme).map(\.urlGroups)
     }
+}
 
-    /// Returns the patterns of the routes, in the same order.
-    private func routePatterns(_ scheme: String?) throws(PluginError) -> [RoutePattern] {
-        try routes.patterns(
+extension ModuleOutline {
+    /// Returns the routes in the form of the registry.
+    ///
+    /// - Parameter scheme: The scheme of patterns that are written without one; `nil` if they are refused.
+    /// - Throws: `invalidPattern`; `invalidManifest` if two routes match the same URLs.
+    func routeEntries(scheme: String?) throws(PluginError) -> [RouteEntry] {
+        if routes.isEmpty { return [] }
+        return RouteEntry.entries(routes, try routes.patternsOfModule(scheme), owner: .module(name))
+    }
+}
+
+extension [ModuleManifest.Route] {
+    /// Returns the patterns of the routes of a module, in the same order.
+    fileprivate func patternsOfModule(_ scheme: String?) throws(PluginError) -> [RoutePattern] {
+        try patterns(
             scheme,
             wrong: { $1 },
             twice: { _, route in

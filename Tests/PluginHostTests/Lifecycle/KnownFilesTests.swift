@@ -2,6 +2,7 @@ import Foundation
 import PluginABI
 import Testing
 
+@testable import PluginFile
 @testable import PluginHost
 @testable import TestSupport
 
@@ -104,5 +105,119 @@ import Testing
         _ = try run { $0.includesSubfolders = true }
         _ = try run { $0.scanTimeout = .seconds(100) }
         #expect(try records() == 3)
+    }
+
+    /// A host with the files in a folder, which starts modules when they are needed.
+    private func host(_ plugins: String, _ configure: (inout PluginHost.Configuration) -> Void = { _ in }) throws
+        -> TestHost
+    {
+        let host = try TestHost { configuration, _ in
+            configuration.folders = [plugins]
+            configuration.start = .lazy
+            configuration.watches = false
+            configuration.registryCache = "\(self.folder.path)/cache"
+            configure(&configuration)
+        }
+        try host.start()
+        return host
+    }
+
+    private func known(_ host: TestHost) -> [LoadedModule] { host.host.calls.registry.table.contents.known.modules }
+
+    @Test func `A warm start reads no manifests, except those with dead routes`() throws {
+        let plugins = try folder.folder("plugins")
+        let live = "\"routes\": [{\"pattern\": \"app://a\", \"action\": \"A/answer\"}],"
+        let dead = "\"routes\": [{\"pattern\": \"app://b/:x\", \"action\": \"B/answer\"}],"
+        try module("A", more: live).build(into: plugins, as: "A.so")
+        try module("B", more: dead).build(into: plugins, as: "B.so")
+        usleep(30_000)  // A file that has just changed is not noted.
+        let first = try host(plugins)
+        let problems = first.host.problems.map(\.message)
+        #expect(problems.count == 1)
+        first.host.shutdown()
+        for _ in 0..<2 {
+            let host = try host(plugins)
+            #expect(host.host.problems.map(\.message) == problems)
+            #expect(host.host.routes.map(\.pattern).sorted() == ["app://a", "app://b/:x"])
+            #expect(known(host).map { "\($0.name) \($0.hasOnlyLiveRoutes)" } == ["A true", "B false"])
+            #expect(known(host).first?.manifest.targets.first?.actions.map(\.name) == ["answer"])
+            host.host.shutdown()
+        }
+    }
+
+    @Test func `What is recorded of other bytes with the same identity is corrected by the first call`() async throws {
+        let plugins = try folder.folder("plugins")
+        try module("A").build(into: plugins, as: "A.so")
+        usleep(30_000)
+        try host(plugins).host.shutdown()
+        let probe = try host(plugins)
+        let cache = RegistryCache(folder: "\(folder.path)/cache", key: probe.host.configuration.registryKey)
+        probe.host.shutdown()
+        let file = try #require(cache.files.first)
+        guard case .module(let facts) = file.outcome else { throw PluginError(.invalidFile, "") }
+        let lie = facts.manifest.string.replacing("\"A\"", with: "\"B\"")
+        let manifest = try Array(lie.utf8).withUnsafeBytes { try ModuleManifest(parsing: $0, abiMinor: 0) }
+        let outline = try #require(ModuleOutline(manifest).bytes)
+        cache.record(
+            KnownFile(
+                path: file.path, identity: file.identity, digest: file.digest ^ 1,
+                outcome: .module(
+                    .init(
+                        name: "B", version: facts.version, abi: facts.abi, toolchain: facts.toolchain,
+                        manifest: KnownText(lie), index: KnownText(outline), libraries: []))))
+        cache.write()
+        #expect(cache.problems == [])
+        let host = try host(plugins)
+        #expect(host.status("A.so")?.name == "B")
+        #expect(host.failure("B")?.code == .unknownTarget || host.failure("B")?.code == .moduleUnavailable)
+        #expect(host.status("A.so")?.name == "A")
+        #expect(host.answer("A") == "A")
+        host.host.shutdown()
+        let next = try self.host(plugins)
+        #expect(next.status("A.so")?.name == "A")
+        #expect(next.states["A.so"] == "registered")
+    }
+
+    @Test(.disabled(if: isSanitized || modulesAreIsolated))
+    func `Files that crash and hang are not opened by the next start`() throws {
+        let plugins = try folder.folder("plugins")
+        let good = try Data(contentsOf: URL(filePath: module("Mod00").build()))
+        for number in 10..<40 {
+            var copy = good
+            while let place = copy.range(of: Data("Mod00".utf8)) {
+                copy.replaceSubrange(place, with: Data("Mod\(number)".utf8))
+            }
+            try copy.write(to: URL(filePath: "\(plugins)/\(number).so"))
+        }
+        func bad(_ name: String, _ code: String) throws {
+            let constructor = "__attribute__((constructor)) static void begin(void) { \(code) }"
+            try CModule(name: name, code: constructor).build(into: plugins, as: "\(name).so")
+        }
+        for number in 0..<3 { try bad("crash\(number)", "note(\"\(path)\", \"crash \"); abort();") }
+        try bad("hang", "note(\"\(path)\", \"hang \"); for (;;) pause();")
+        usleep(30_000)
+        func start() throws -> [String: PluginError.Code] {
+            let host = try host(plugins) { configuration in
+                configuration.safeScan = true
+                configuration.scanTimeout = .seconds(1)
+                configuration.isolation.workerPath = built("pluginhost-worker")
+            }
+            defer { host.host.shutdown() }
+            #expect(host.answer("Mod39") == "Mod39")
+            return host.host.modules.reduce(into: [:]) { codes, module in
+                codes[(module.file as NSString).lastPathComponent] = module.error?.code
+            }
+        }
+        let named = try start()
+        #expect(
+            named == [
+                "crash0.so": .moduleCrashed, "crash1.so": .moduleCrashed, "crash2.so": .moduleCrashed,
+                "hang.so": .deadlineExceeded,
+            ])
+        let before = notes
+        #expect(try start() == named)
+        // Only the module that is called was opened, in a scan process and in the host.
+        #expect(notes.dropFirst(before.count).components(separatedBy: "open:").count == 3)
+        #expect(!notes.dropFirst(before.count).contains("crash"))
     }
 }

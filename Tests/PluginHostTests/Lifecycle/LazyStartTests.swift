@@ -150,7 +150,7 @@ import Testing
         try newer.build(into: host.plugins, as: "A.so")
         #expect(host.answer("A") == "new")
         try FileManager.default.removeItem(atPath: "\(host.plugins)/B.so")
-        #expect(host.failure("B")?.code == .unknownTarget)
+        #expect(host.failure("B")?.code == .moduleUnavailable)
     }
 
     @Test func `A call waits for a start no longer than its timeout`() async throws {

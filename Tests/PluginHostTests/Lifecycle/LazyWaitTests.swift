@@ -104,7 +104,7 @@ import Testing
         #expect(await becomesTrue { host.states["X.so"] == "starting" })
         try FileManager.default.removeItem(atPath: "\(host.plugins)/X.so")
         try host.host.lifecycle.update()
-        #expect(try await first == .unknownTarget)
+        #expect(try await first == .moduleUnavailable)
         try Data().write(to: URL(filePath: "\(lazy.path).go"))
     }
 

@@ -62,11 +62,11 @@ import Testing
     ]
 
     @Test(arguments: cases) func `Modules start in the expected order`(_ the: Case) throws {
-        let manifests = try the.modules.map(manifest)
+        let outlines = try the.modules.map(outline)
         var present = Provisions()
-        for module in the.present { present.add(try manifest(module)) }
-        for numbers in [Array(manifests.indices), manifests.indices.reversed()] {
-            let given = numbers.map { manifests[$0] }
+        for module in the.present { present.add(try outline(module)) }
+        for numbers in [Array(outlines.indices), outlines.indices.reversed()] {
+            let given = numbers.map { outlines[$0] }
             let order = StartOrder(given, besides: present)
             #expect(order.starting.map { given[$0].name }.joined(separator: " ") == the.order)
             #expect(order.blocked.map { given[$0].name }.joined(separator: " ") == the.blocked)
@@ -74,12 +74,12 @@ import Testing
     }
 
     @Test func `A module that is refused when its turn comes blocks those that require it`() throws {
-        let manifests = try ["A", "B needs A", "C"].map(manifest)
-        let order = StartOrder(manifests) { manifests[$0].name != "A" }
+        let outlines = try ["A", "B needs A", "C"].map(outline)
+        let order = StartOrder(outlines) { outlines[$0].name != "A" }
         #expect(order.starting == [2] && order.blocked == [0, 1])
     }
 
-    private func manifest(_ text: String) throws -> ModuleManifest {
+    private func outline(_ text: String) throws -> ModuleOutline {
         var words = text.split(separator: " ").map(String.init)[...]
         let name = words.removeFirst()
         var (level, priority, requirements, services) = ("normal", 0, [String](), [String]())
@@ -108,6 +108,6 @@ import Testing
              "requires": [\(requirements.joined(separator: ","))], "services": [\(services.joined(separator: ","))],
              "targets": [{"name": "T", "actions": []}]}
             """
-        return try Array(json.utf8).withUnsafeBytes { try ModuleManifest(parsing: $0, abiMinor: 0) }
+        return try Array(json.utf8).withUnsafeBytes { ModuleOutline(try ModuleManifest(parsing: $0, abiMinor: 0)) }
     }
 }

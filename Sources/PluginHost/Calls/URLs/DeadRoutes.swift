@@ -50,9 +50,12 @@ extension RouteEntry {
         if closure != nil { return nil }
         let address = destination.address
         guard let endpoint = table.find(address.target, address.action)?.takeUnretainedValue() else {
-            if let action = table.contents.known.target(target)?.action(action) {
+            let known = table.contents.known.target(target)
+            if let known, known.module.hasOnlyLiveRoutes, owner == .module(known.module.name) { return nil }
+            if let action = known?.action(action) {
                 let declared = Dictionary(action.parameters.map { ($0.name, $0.type) }) { first, _ in first }
-                return reasonForDeath("\(target)/\(action.name)", declared, hasRest: action.hasRest).map(death)
+                let title = "\(target)/\(action.name) of \(known?.module.name ?? "")"
+                return reasonForDeath(title, declared, hasRest: action.hasRest).map(death)
             }
             return death(table.missing(target, action).message)
         }

@@ -4,7 +4,8 @@ import Synchronization
 
 /// One loaded copy of a module, and the reason why it still exists.
 public struct GenerationStatus: Sendable {
-    /// The number of the generation, counted from 1 across all modules of the process.
+    /// The number of the generation, counted from 1 across all modules of the process; 0 for a module that was
+    /// registered and has not started.
     public let number: Int
     /// The module's name.
     public let name: String
@@ -51,6 +52,8 @@ public struct GenerationStatus: Sendable {
         case active
         /// It was replaced or removed, and will be torn down when it is no longer in use.
         case draining
+        /// It has not started: the module is only registered. Only in changes, with the number 0.
+        case registered
         /// It was torn down. Its code stays in memory, because the Swift runtime cannot unload an image.
         case retired
     }
@@ -87,18 +90,27 @@ public struct GenerationStatus: Sendable {
         lastWords = module?.process?.lastWords ?? []
     }
 
+    /// The status of a module that was registered and has not started.
+    init(registered module: LoadedModule) {
+        (number, name, version) = (0, module.name, module.outline.version.description)
+        (file, created, since, state) = (module.file, Date(), Date(), .registered)
+        (calls, objects, heldObjects, hasHandedOver, mappedBytes) = ([], 0, [], false, 0)
+        (process, missingProtections, usage, crash, lastWords) = (nil, [], nil, nil, [])
+    }
+
     /// The reason why it still exists, in words.
     public var reason: String {
         switch state {
         case .starting: "is being started."
         case .active: "serves."
         case .draining: holds
+        case .registered: "has not started."
         case .retired: "was torn down; its code stays in memory."
         }
     }
 
     /// The title in messages: `ModuleA 1.0.0 (generation 3)`.
-    var title: String { "\(name) \(version) (generation \(number))" }
+    var title: String { "\(name) \(version)" + (state == .registered ? "" : " (generation \(number))") }
 
     /// The calls and objects that still use it, in words.
     var holds: String {

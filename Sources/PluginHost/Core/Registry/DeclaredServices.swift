@@ -14,8 +14,8 @@ struct DeclaredServices: Sendable, Equatable {
     struct Standing {
         /// The services that are registered and whose targets exist.
         var services: [ServiceEntry] = []
-        /// The registered modules that have the targets of others, by the names of the services.
-        var known: [String: [LoadedModule]] = [:]
+        /// The services that are registered and whose targets belong to registered modules.
+        var resting: [Resting] = []
         /// The reasons why services are not registered, by the path of the file, or by ``key(of:)``.
         var refused: [PathKey: PluginError] = [:]
     }
@@ -44,7 +44,7 @@ struct DeclaredServices: Sendable, Equatable {
                 others.enter(service, module.target(service.target), "module \(module.name) (\(module.file))")
             }
         }
-        for module in known.modules {
+        for module in known.modules where !module.outline.services.isEmpty {
             for service in module.manifest.services {
                 let target = module.manifest.targets.first { $0.name == service.target }
                 others.enter(service, target, "module \(module.name) (\(module.file))")
@@ -63,7 +63,7 @@ struct DeclaredServices: Sendable, Equatable {
                 if let entry = targets[service.target]?.generation.entry(of: service, in: file) {
                     standing.services.append(entry)
                 } else if let target = known.target(service.target) {
-                    standing.known[service.name, default: []].append(target.module)
+                    standing.resting.append(Resting(service: service, module: target.module, file: file))
                 }
             }
             return nil
@@ -114,6 +114,13 @@ struct DeclaredServices: Sendable, Equatable {
             enter(service, target, owner)
             return nil
         }
+    }
+
+    /// A service whose target belongs to a registered module, and the file that declares it; `nil` for the program.
+    struct Resting: Sendable {
+        let service: ModuleManifest.Service
+        let module: LoadedModule
+        let file: String?
     }
 
     /// A service, and the file that declares it; `nil` for the program.

@@ -17,7 +17,13 @@ final class KnownModules: Sendable {
 
     struct Target: Sendable {
         let module: LoadedModule
-        let declaration: ModuleManifest.Target
+        private let name: String
+
+        init(_ module: LoadedModule, _ name: String) { (self.module, self.name) = (module, name) }
+
+        var declaration: ModuleManifest.Target {
+            module.manifest.targets.first { $0.name == name } ?? ModuleManifest.Target(named: name)
+        }
     }
 
     init(_ modules: [LoadedModule]) {
@@ -25,13 +31,12 @@ final class KnownModules: Sendable {
         var targets: [String: Target] = [:]
         var (services, subscribers): ([String: [LoadedModule]], [String: [LoadedModule]]) = ([:], [:])
         for module in modules {
-            for target in module.manifest.targets {
-                targets[target.name] = Target(module: module, declaration: target)
+            let outline = module.outline
+            for name in outline.targets { targets[name] = Target(module, name) }
+            for service in outline.services where services[service.name]?.last !== module {
+                services[service.name, default: []].append(module)
             }
-            for name in Set(module.manifest.services.map(\.name)) { services[name, default: []].append(module) }
-            for event in module.manifest.events where !event.name.isHostEvent {
-                subscribers[event.name, default: []].append(module)
-            }
+            for event in outline.events where !event.isHostEvent { subscribers[event, default: []].append(module) }
         }
         (self.targets, self.services, self.subscribers) = (targets, services, subscribers)
     }
@@ -72,7 +77,7 @@ final class KnownModules: Sendable {
         (services, subscribers) = (kept(other.services), kept(other.subscribers))
         var targets = other.targets
         for module in other.modules where !present.contains(ObjectIdentifier(module)) {
-            for target in module.manifest.targets { targets[target.name] = nil }
+            for name in module.outline.targets { targets[name] = nil }
         }
         self.targets = targets
     }

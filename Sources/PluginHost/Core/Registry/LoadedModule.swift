@@ -11,7 +11,9 @@ final class LoadedModule: @unchecked Sendable {
     var staged: StagedFile
     let toolchain: String
     let abiMinor: UInt16
-    let manifest: ModuleManifest
+    let outline: ModuleOutline
+    /// The manifest; `nil` if it is only known and nobody has asked for it.
+    private let readManifest: Mutex<ModuleManifest?>
     /// Its routes in the form of the registry.
     private(set) var routes: [RouteEntry]
     let description: UnsafePointer<plugin_module>
@@ -25,8 +27,8 @@ final class LoadedModule: @unchecked Sendable {
     let isOpen: Bool
     /// The common part of a known module and the module in its opened file: the names that are in the table.
     private(set) var registration = Registration()
-    /// The text of the manifest of a module that is only known.
-    private let knownText: @Sendable () -> String
+    /// What is known of a module that is not open.
+    private let known: KnownManifest?
     /// The program of the host in which the module is known, which owns ``declared``.
     private let program: Generation?
     /// The endpoints that stand for its actions while it is only known, by name.
@@ -40,11 +42,13 @@ final class LoadedModule: @unchecked Sendable {
         description: UnsafePointer<plugin_module>, functions: [String: plugin_function],
         factories: [String: plugin_factory], process: (any ModuleProcess)? = nil
     ) {
-        (self.staged, self.toolchain, self.abiMinor, self.manifest) = (staged, toolchain, abiMinor, manifest)
+        (self.staged, self.toolchain, self.abiMinor) = (staged, toolchain, abiMinor)
+        outline = ModuleOutline(manifest)
+        readManifest = Mutex(manifest)
         (self.routes, self.description, self.functions, self.factories) = (routes, description, functions, factories)
         self.process = process
         isOpen = true
-        knownText = { "" }
+        known = nil
         program = nil
     }
 
@@ -52,17 +56,18 @@ final class LoadedModule: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - staged: The stand-in for the copy of its file, which does not exist.
-    ///   - text: Returns the text of the manifest.
+    ///   - manifest: The known part of its manifest.
     ///   - program: The program of the host.
     init(
-        known staged: StagedFile, toolchain: String, abiMinor: UInt16, manifest: ModuleManifest,
-        text: @escaping @Sendable () -> String, routes: [RouteEntry], program: Generation
+        known staged: StagedFile, toolchain: String, abiMinor: UInt16, manifest: KnownManifest,
+        routes: [RouteEntry], program: Generation
     ) {
         self.program = program
-        (self.staged, self.toolchain, self.abiMinor, self.manifest) = (staged, toolchain, abiMinor, manifest)
+        (self.staged, self.toolchain, self.abiMinor) = (staged, toolchain, abiMinor)
+        (outline, known) = (manifest.outline, manifest)
+        readManifest = Mutex(manifest.read)
         (self.routes, description, functions, factories, process) = (routes, Self.noDescription, [:], [:], nil)
         isOpen = false
-        knownText = text
     }
 
     /// The identity of a registered module.
@@ -101,9 +106,22 @@ final class LoadedModule: @unchecked Sendable {
         if !isLinked { (functions, factories) = ([:], [:]) }
     }
 
+    /// The manifest. That of a module which is only known is read when it is first needed. May be called from any thread.
+    var manifest: ModuleManifest {
+        readManifest.withLock { present in
+            if let present { return present }
+            let manifest = known!.manifest
+            present = manifest
+            return manifest
+        }
+    }
+
+    /// Whether it is known that no route of its manifest is dead.
+    var hasOnlyLiveRoutes: Bool { known.map { $0.read == nil } ?? false }
+
     /// The text of the manifest.
-    var manifestText: String { isOpen ? description.pointee.manifest.text : knownText() }
-    var name: String { manifest.name }
+    var manifestText: String { known?.text.string ?? description.pointee.manifest.text }
+    var name: String { outline.name }
     var file: String { staged.original }
     var stagedPath: String { staged.path }
     var isLinked: Bool { staged.source == .linked }

@@ -49,8 +49,7 @@ final class ServiceEntry: @unchecked Sendable {
         endpoints = NameIndex(Array(actions.values)) { $0.name(after: target.name) }
         nameBytes = .immortal(service.name)
         targetName = .immortal(target.name)
-        var description = Self.description(of: service, in: generation.name)
-        if let file { description["file"] = .string(file) }
+        let description = Self.description(of: service, in: generation.name, declaredIn: file)
         info = ServiceInfo(.map(description))
         told = .immortal(.map(description))
         let own = service.isSingleton ? nil : instances
@@ -58,12 +57,18 @@ final class ServiceEntry: @unchecked Sendable {
     }
 
     /// Returns the description that callers receive.
-    static func description(of service: ModuleManifest.Service, in module: String) -> [String: Value] {
-        [
+    ///
+    /// - Parameter file: The service file that declares it; `nil` if the manifest of the module or the program does.
+    static func description(
+        of service: ModuleManifest.Service, in module: String, declaredIn file: String?
+    ) -> [String: Value] {
+        var description: [String: Value] = [
             "name": .string(service.name), "version": .string(service.version.description), "module": .string(module),
             "target": .string(service.target), "priority": .int(service.priority),
             "singleton": .bool(service.isSingleton), "summary": .string(service.summary),
         ]
+        if let file { description["file"] = .string(file) }
+        return description
     }
 
     /// Returns the services grouped by name, each group in the order of preference: the highest version, then the
@@ -77,6 +82,13 @@ final class ServiceEntry: @unchecked Sendable {
     /// Returns an index of the preferred service of each name.
     static func index(of services: [String: [ServiceEntry]]) -> NameIndex<ServiceEntry> {
         NameIndex(services.values.compactMap(\.first), by: \.nameBytes)
+    }
+}
+
+extension DeclaredServices.Resting {
+    /// What lists say about the service.
+    var info: ServiceInfo {
+        ServiceInfo(.map(ServiceEntry.description(of: service, in: module.name, declaredIn: file)))
     }
 }
 

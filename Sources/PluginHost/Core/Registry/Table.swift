@@ -22,6 +22,8 @@ final class Table: Sendable {
     private let subscribers: NameIndex<ModuleSubscribers>
     /// The preferred service of each name, found without creating a String.
     let serviceIndex: NameIndex<ServiceEntry>
+    /// The services of files and of the program whose targets belong to registered modules.
+    let restingServices: [DeclaredServices.Resting]
     /// The registered modules that must be started before a service is looked up, by the name of the service.
     let knownServices: [String: [LoadedModule]]
     /// The dead routes, once they are looked for.
@@ -50,7 +52,7 @@ final class Table: Sendable {
         contents = Contents()
         names = NameTable([])
         (services, refusedServices) = ([:], [:])
-        knownServices = [:]
+        (knownServices, restingServices) = ([:], [])
         interceptors = [:]
         subscribers = ModuleSubscribers.index(of: [], besides: .none)
         serviceIndex = ServiceEntry.index(of: [:])
@@ -91,13 +93,15 @@ final class Table: Sendable {
         if hasOtherServices || contents.declaredServices != before.declaredServices {
             let standing = contents.declaredServices.standing(with: generations, names.targets, contents.known)
             refusedServices = standing.refused
-            let known = contents.known.services.merging(standing.known) { $0 + $1 }
+            restingServices = standing.resting
+            var known = contents.known.services
+            for resting in standing.resting { known[resting.service.name, default: []].append(resting.module) }
             knownServices = known
             services = ServiceEntry.byName(generations.flatMap(\.services) + standing.services)
             // A service that a registered module offers, too, is looked up when that module is started.
             serviceIndex = ServiceEntry.index(of: services.filter { known[$0.key] == nil })
         } else {
-            knownServices = before.knownServices
+            (knownServices, restingServices) = (before.knownServices, before.restingServices)
             (services, refusedServices) = (before.services, before.refusedServices)
             serviceIndex = before.serviceIndex
         }

@@ -19,10 +19,10 @@ struct UnavailableModules: Sendable {
     private var targets: [String: Absence] = [:]
     private var services: [String: Absence] = [:]
 
-    mutating func add(_ manifest: ModuleManifest, _ reason: String) {
-        let absence = Absence(module: "\(manifest.name) \(manifest.version)", reason: reason)
-        for target in manifest.targets { targets[target.name] = absence }
-        for service in manifest.services { services[service.name] = absence }
+    mutating func add(_ outline: ModuleOutline, _ reason: String) {
+        let absence = Absence(module: "\(outline.name) \(outline.version)", reason: reason)
+        for target in outline.targets { targets[target] = absence }
+        for service in outline.services { services[service.name] = absence }
     }
 
     func ofTarget(_ name: String) -> Absence? { targets[name] }

@@ -136,7 +136,9 @@ struct Drain {
             context.registry.publish(remaining, KnownModules.none, isStopped: true)
             for generation in leaving {
                 tearDown(generation, before: deadline)
-                announcements.announce("module.removed", timeout: timeout) { calls.postRemoved(generation) }
+                announcements.announce("module.removed", timeout: timeout) {
+                    calls.postRemoved(generation.eventParameters)
+                }
             }
         }
         context.registry.publish([], KnownModules.none, isStopped: true)

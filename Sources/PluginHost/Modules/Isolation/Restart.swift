@@ -140,7 +140,7 @@ extension ChangeContext {
     ///   the old generation continues to serve.
     func restart(_ name: String) throws(PluginError) {
         guard let present = serving.modules[name] else {
-            guard let record = folders.records.values.first(where: { $0.claimedModule?.manifest.name == name }),
+            guard let record = folders.records.values.first(where: { $0.claimedModule?.outline.name == name }),
                 record.claimedModule?.process != nil
             else {
                 throw PluginError(

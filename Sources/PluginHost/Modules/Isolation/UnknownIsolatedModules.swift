@@ -8,7 +8,7 @@ extension ChangeContext {
         names.formUnion(configuration.isolation.rules.map(\.module).filter { $0 != "*" })
         if case .named(let others) = configuration.isolation.modules { names.formUnion(others) }
         guard !names.isEmpty else { return }
-        let known = Set(folders.records.values.compactMap { $0.claimedModule?.manifest.name })
+        let known = Set(folders.records.values.compactMap { $0.claimedModule?.outline.name })
         for name in names.subtracting(known).sorted() {
             let problem = PluginError(
                 .unknownModule,

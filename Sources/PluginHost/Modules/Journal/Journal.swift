@@ -190,8 +190,10 @@ final class Journal: Sendable {
     /// Returns the quarantine entry of content that is at a path, or will be moved there. Each content of a file has
     /// its own entry, if any.
     func quarantined(path: String, digest: UInt64) -> QuarantineEntry? {
+        let entries = quarantinedFiles.filter { $0.digest == digest }
+        guard !entries.isEmpty else { return nil }
         let file = Self.absolute(path)
-        return quarantinedFiles.first { $0.file.hasBytes(of: file) && $0.digest == digest }
+        return entries.first { $0.file.hasBytes(of: file) }
     }
 
     /// Returns the absolute path of a file without links, so that its quarantine does not depend on how the file is

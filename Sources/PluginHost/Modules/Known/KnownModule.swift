@@ -4,6 +4,15 @@ import PluginFile
 // What is known of a module without opening its file.
 
 extension ChangeContext {
+    /// Returns the module in a file that is sealed and need not be copied, if it may be registered.
+    func sealedModule(at path: String) -> LoadedModule? {
+        guard configuration.start == .lazy,
+            let file = disk.staging.readSealed(path: path, checkTrust: !configuration.trustsEveryone),
+            disk.journal.quarantined(path: path, digest: file.digest) == nil
+        else { return nil }
+        return knownModule(in: file)
+    }
+
     /// Returns the module in a file if its seal contains enough to register it: the file is then opened when the module
     /// is needed. `nil` if the file must be opened immediately, for instance because the seal is not valid, which is
     /// then reported.
@@ -11,41 +20,43 @@ extension ChangeContext {
         guard configuration.start == .lazy, let seal = file.image.seal,
             seal.isEmbedded || runs(seal.toolchain, file)
         else { return nil }
-        return knownModule(in: file, KnownText(seal.manifest), toolchain: seal.toolchain, abiMinor: seal.abiMinor)
+        guard let known = KnownManifest(KnownText(seal.manifest), abiMinor: seal.abiMinor) else { return nil }
+        return knownModule(in: file, known, toolchain: seal.toolchain, abiMinor: seal.abiMinor)
     }
 
     /// - Parameter file: The stand-in for the copy of the file, which does not exist.
     private func knownModule(
-        in file: StagedFile, _ text: KnownText, toolchain: String, abiMinor: UInt16
+        in file: StagedFile, _ manifest: KnownManifest, toolchain: String, abiMinor: UInt16
     ) -> LoadedModule? {
-        let parsed = text.withBytes { try? ModuleManifest(parsing: $0, abiMinor: abiMinor) }
-        guard let manifest = parsed, mayRest(manifest, file),
-            let routes = try? manifest.routeEntries(scheme: configuration.firstScheme)
+        guard mayRest(manifest, file),
+            let routes = try? manifest.outline.routeEntries(scheme: configuration.firstScheme)
         else { return nil }
         return LoadedModule(
-            known: file, toolchain: toolchain, abiMinor: abiMinor, manifest: manifest, text: { text.string },
-            routes: routes, program: calls.program)
+            known: file, toolchain: toolchain, abiMinor: abiMinor, manifest: manifest, routes: routes,
+            program: calls.program)
     }
 
     /// Whether a module need not start before it is needed.
-    private func mayRest(_ manifest: ModuleManifest, _ file: StagedFile) -> Bool {
-        guard !configuration.eagerModules.contains(manifest.name), serving.modules[manifest.name] == nil,
-            hasPermissions(manifest, file)
+    private func mayRest(_ known: KnownManifest, _ file: StagedFile) -> Bool {
+        let outline = known.outline
+        guard !configuration.eagerModules.contains(outline.name), serving.modules[outline.name] == nil,
+            hasPermissions(known, file)
         else { return false }
-        switch manifest.start {
+        switch outline.start {
         case .eager: return false
         case .lazy: return true
         case .automatic:
-            return !manifest.isExclusive && !manifest.hooks.contains { [.`init`, .didStart].contains($0) }
-                && !manifest.events.contains { $0.name.isHostEvent }
+            return !outline.isExclusive && !outline.hasStartHooks && !outline.events.contains(where: \.isHostEvent)
         }
     }
 
     /// Whether a module has what it needs to be served. If not, its file is opened, and then it waits.
-    private func hasPermissions(_ manifest: ModuleManifest, _ file: StagedFile) -> Bool {
-        guard disk.workers.isolates(manifest.name) else { return manifest.isolation == .optional }
-        let rule = disk.workers.rule(for: manifest.name, file)
-        return manifest.permissions.allSatisfy { rule.grants($0) }
+    private func hasPermissions(_ known: KnownManifest, _ file: StagedFile) -> Bool {
+        let outline = known.outline
+        guard disk.workers.isolates(outline.name) else { return outline.isolation == .optional }
+        guard outline.hasPermissions else { return true }
+        let rule = disk.workers.rule(for: outline.name, file)
+        return known.manifest.permissions.allSatisfy { rule.grants($0) }
     }
 
     /// Whether the Swift runtime that a module needs is that of the host, according to its seal.
@@ -72,8 +83,9 @@ extension ChangeContext {
         case .module(let facts):
             guard configuration.start == .lazy,
                 facts.libraries.allSatisfy({ FileIdentity(path: $0.path) == $0.identity }),
+                let manifest = KnownManifest(facts.manifest, facts.index, abiMinor: facts.abi.minor),
                 let module = knownModule(
-                    in: StagedFile(known: known, facts), facts.manifest, toolchain: facts.toolchain,
+                    in: StagedFile(known: known, facts), manifest, toolchain: facts.toolchain,
                     abiMinor: facts.abi.minor)
             else { return nil }
             return record.with(.module(.init(module: module)))
@@ -84,7 +96,8 @@ extension ChangeContext {
     func recordKnown() {
         guard let registry = disk?.registry else { return }
         for record in folders.records.values {
-            if let known = record.known(withCulprits: disk.scan != nil) {
+            let before = record.identity.flatMap { registry.file(at: record.path, identity: $0) }
+            if let known = record.known(withCulprits: disk.scan != nil, before) {
                 registry.record(known, isFleeting: record.isFleeting)
             }
         }
@@ -106,8 +119,10 @@ extension ChangeContext {
 extension FileRecord {
     /// The knowledge about the file that later hosts may use; `nil` if they must read it again.
     ///
-    /// - Parameter withCulprits: Whether a file that has crashed or hung has done so in a scan process.
-    fileprivate func known(withCulprits: Bool) -> KnownFile? {
+    /// - Parameters:
+    ///   - withCulprits: Whether a file that has crashed or hung has done so in a scan process.
+    ///   - before: What is recorded of the file.
+    fileprivate func known(withCulprits: Bool, _ before: KnownFile?) -> KnownFile? {
         guard let identity else { return nil }
         switch content {
         // A library is a module's only as long as that module is there.
@@ -119,17 +134,33 @@ extension FileRecord {
         case .module(let loaded):
             let module = loaded.module
             guard module.isOfFile else { return nil }
+            if !module.isOpen, let before { return before }
             var libraries: [KnownFile.Library] = []
             for library in module.staged.libraries {
                 guard let identity = FileIdentity(path: library), !identity.isRecent else { return nil }
                 libraries.append(.init(path: library, identity: identity))
             }
+            let text = KnownText(module.manifestText)
+            let index: KnownText
+            if case .module(let facts)? = before?.outcome, facts.manifest == text {
+                index = facts.index
+            } else {
+                index = KnownText(module.manifest.index)
+            }
             let facts = KnownFile.ModuleFacts(
-                name: module.name, version: module.manifest.version.description,
+                name: module.name, version: module.outline.version.description,
                 abi: .init(major: UInt16(PLUGIN_ABI_MAJOR), minor: module.abiMinor), toolchain: module.toolchain,
-                manifest: KnownText(module.manifestText), index: KnownText(""), libraries: libraries)
+                manifest: text, index: index, libraries: libraries)
             return KnownFile(path: path, identity: identity, digest: module.staged.digest, outcome: .module(facts))
         }
+    }
+}
+
+extension ModuleManifest {
+    /// The outline as bytes; none if a route is dead, so that the reason can be found when the manifest is read.
+    fileprivate var index: [UInt8] {
+        guard let dead = try? deadRoutes(), dead.isEmpty else { return [] }
+        return ModuleOutline(self).bytes ?? []
     }
 }
 

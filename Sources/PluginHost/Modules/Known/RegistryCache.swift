@@ -93,7 +93,11 @@ final class RegistryCache: Sendable {
 
     /// Forgets all files except those at these paths.
     func forgetAll(besides paths: Set<PathKey>) {
-        for file in files where !paths.contains(file.path) { forget(file.path) }
+        let recorded = state.withLock { state in
+            (0..<(state.content?.count ?? 0)).compactMap { state.content?.path(at: $0) }
+                + state.changes.keys.map(\.path)
+        }
+        for path in recorded where !paths.contains(path) { forget(path) }
     }
 
     /// Writes the file if what is known has changed. If that fails, it is a problem, and the file stays as it is.

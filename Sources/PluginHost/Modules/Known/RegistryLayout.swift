@@ -7,7 +7,7 @@ import PluginFile
 /// libraries that modules bring along, and the texts of both. All numbers are little-endian.
 enum RegistryLayout {
     /// The version of the form; part of the file's name.
-    static let version: UInt32 = 1
+    static let version: UInt32 = 2
     /// The largest file, in bytes.
     static let bytesMax = 256 << 20
     private static let magic: UInt64 = 0x3159_5254_5349_4750  // "PGISTRY1"
@@ -138,6 +138,11 @@ struct RegistryContent: Sendable {
     ///
     /// - Parameter index: At least 0, less than ``count``.
     subscript(index: Int) -> KnownFile { file(entry(index), path: nil) }
+
+    /// Returns the path of an entry.
+    ///
+    /// - Parameter index: At least 0, less than ``count``.
+    func path(at index: Int) -> String { string(entry(index).path) }
 
     /// Returns the entry of a file with this identity; `nil` if there is none.
     func file(at path: String, identity: FileIdentity) -> KnownFile? {

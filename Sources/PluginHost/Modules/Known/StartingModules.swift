@@ -126,8 +126,8 @@ extension ChangeContext {
                 return slow.newcomer
             }
             let modules = folders.records.values.compactMap(\.module)
-            for requirement in modules.filter({ $0.name == next }).flatMap(\.manifest.requirements) {
-                for module in modules where module.manifest.provides(requirement) && seen.insert(module.name).inserted {
+            for requirement in modules.filter({ $0.name == next }).flatMap(\.outline.requirements) {
+                for module in modules where module.outline.provides(requirement) && seen.insert(module.name).inserted {
                     open.append(module.name)
                 }
             }

@@ -8,10 +8,28 @@ struct Claims {
         let file: String
     }
 
+    /// The implementation of a service. What it offers is looked up only if there is another one of its name.
+    private enum Offer {
+        case program(ModuleManifest.Service)
+        case module(LoadedModule, ModuleManifest.Service.Key, file: String)
+
+        var offer: ServiceOffer? {
+            switch self {
+            case .program(let service): return ServiceOffer(service, by: nil, owner: "the program")
+            case .module(let module, let key, let file):
+                let manifest = module.manifest
+                return manifest.services.first { $0.key == key }.map { service in
+                    let target = manifest.targets.first { $0.name == service.target }
+                    return ServiceOffer(service, by: target, owner: "\(manifest.name) (\(file))")
+                }
+            }
+        }
+    }
+
     private var targets: [String: Owner] = [:]
     private var services: [ModuleManifest.Service.Key: Owner] = [:]
     /// The implementations of services, by name.
-    private var offers: [String: [ServiceOffer]] = [:]
+    private var offers: [String: [Offer]] = [:]
     private var routes: RouteTable
 
     /// - Parameters:
@@ -22,7 +40,7 @@ struct Claims {
         self.routes = routes.table
         for service in program {
             services[service.key] = Owner(name: "the program", file: StagedFile.program.original)
-            offers[service.name, default: []].append(ServiceOffer(service, by: nil, owner: "the program"))
+            offers[service.name, default: []].append(.program(service))
         }
         for entry in leaving where self.routes.entry(like: entry.pattern) === entry {
             self.routes.remove(entry)
@@ -30,39 +48,35 @@ struct Claims {
     }
 
     /// Enters the targets and services of a module that already serves. Its routes are in effect already.
-    mutating func keep(_ manifest: ModuleManifest, _ file: String) {
-        let owner = Owner(name: manifest.name, file: file)
-        for target in manifest.targets { targets[target.name] = owner }
-        for service in manifest.services {
-            services[service.key] = owner
-            offers[service.name, default: []].append(Self.offer(service, of: manifest, file))
+    mutating func keep(_ module: LoadedModule, _ file: String) {
+        let outline = module.outline
+        let owner = Owner(name: outline.name, file: file)
+        for target in outline.targets { targets[target] = owner }
+        for service in outline.services {
+            services[service] = owner
+            offers[service.name, default: []].append(.module(module, service, file: file))
         }
-    }
-
-    private static func offer(
-        _ service: ModuleManifest.Service, of manifest: ModuleManifest, _ file: String
-    ) -> ServiceOffer {
-        let target = manifest.targets.first { $0.name == service.target }
-        return ServiceOffer(service, by: target, owner: "\(manifest.name) (\(file))")
     }
 
     /// Enters all claims of a new module, or none of them if another module has one of them.
     ///
     /// - Throws: `conflict`, naming both modules.
     mutating func take(_ module: LoadedModule, _ file: String) throws(PluginError) {
-        let (manifest, before) = (module.manifest, routes)
-        let name = manifest.name
-        for target in manifest.targets {
-            guard let owner = targets[target.name] else { continue }
+        let (outline, before) = (module.outline, routes)
+        let name = outline.name
+        for target in outline.targets {
+            guard let owner = targets[target] else { continue }
             throw PluginError(
                 .conflict,
-                "\(name) (\(file)) claims the target \(target.name.shortened), which belongs to \(owner.name) (\(owner.file)). "
+                "\(name) (\(file)) claims the target \(target.shortened), which belongs to \(owner.name) (\(owner.file)). "
                     + "\(owner.name) keeps it; \(name) is not registered.")
         }
-        for service in manifest.services {
-            guard let owner = services[service.key] else {
-                let offer = Self.offer(service, of: manifest, file)
-                guard let conflict = offers[service.name]?.lazy.compactMap(offer.conflict).first else { continue }
+        for service in outline.services {
+            guard let owner = services[service] else {
+                guard let others = offers[service.name],
+                    let offer = Offer.module(module, service, file: file).offer,
+                    let conflict = others.lazy.compactMap(\.offer).compactMap(offer.conflict).first
+                else { continue }
                 throw PluginError(
                     .conflict,
                     "\(conflict). \(name) is not registered. Add what is missing, or give the higher version the next "
@@ -84,6 +98,6 @@ struct Claims {
                 routes.remove(other)  // Routes of route files yield to those of modules.
             }
         }
-        keep(manifest, file)
+        keep(module, file)
     }
 }

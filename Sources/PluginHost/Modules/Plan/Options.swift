@@ -86,7 +86,7 @@ extension Plan {
             var present = Provisions()
             // Modules that already serve or are registered keep what they claim.
             for kept in program + groups.map(\.chosen) where keeps(kept) {
-                claims.keep(kept.manifest, kept.path)
+                claims.keep(kept.module, kept.path)
             }
             refusal = nil
             let registered = program.filter { candidate in
@@ -95,19 +95,19 @@ extension Plan {
                         try requireFreeName(for: candidate)
                         try claims.take(candidate.module, candidate.path)
                     }
-                    present.add(candidate.manifest)
+                    present.add(candidate.outline)
                     return true
                 } catch {
                     refusal = error
                     return false
                 }
             }
-            let owners = Dictionary(registered.map { ($0.manifest.name, $0) }) { first, _ in first }
+            let owners = Dictionary(registered.map { ($0.outline.name, $0) }) { first, _ in first }
             var conflicts: [Int: PluginError] = [:]
-            let order = StartOrder(groups.map(\.chosen.manifest), besides: present) { index in
+            let order = StartOrder(groups.map(\.chosen.outline), besides: present) { index in
                 let chosen = groups[index].chosen
                 do throws(PluginError) {
-                    if let other = owners[chosen.manifest.name] { throw .nameTaken(chosen, by: other) }
+                    if let other = owners[chosen.outline.name] { throw .nameTaken(chosen, by: other) }
                     if chosen.served == nil {
                         if let error = starting[ObjectIdentifier(chosen.module)] { throw error }
                         if chosen.module.isOpen, let error = chosen.module.missingPermission { throw error }
@@ -122,7 +122,7 @@ extension Plan {
             serving = registered + order.starting.map { groups[$0].chosen }
             for index in order.starting { groups[index].isAdmitted = true }
             let unmet = UnmetRequirements(
-                chosen: groups.map(\.chosen.manifest), starting: Set(order.starting), present: present,
+                chosen: groups.map(\.chosen.outline), starting: Set(order.starting), present: present,
                 hooked: Set(groups.indices.filter { starting[ObjectIdentifier(groups[$0].chosen.module)] != nil }))
             for index in order.blocked {
                 groups[index].isAdmitted = false
@@ -143,7 +143,7 @@ extension Plan {
         /// - Throws: `conflict` if another module has the same name.
         private func requireFreeName(for candidate: Candidate) throws(PluginError) {
             let others = program.filter { $0.served != nil } + groups.flatMap(\.ranked).filter { $0.served != nil }
-            let other = others.first { $0.manifest.name == candidate.manifest.name }
+            let other = others.first { $0.outline.name == candidate.outline.name }
             if let other { throw .nameTaken(candidate, by: other) }
         }
     }
@@ -153,8 +153,8 @@ extension PluginError {
     fileprivate static func nameTaken(_ candidate: Plan.Candidate, by other: Plan.Candidate) -> PluginError {
         PluginError(
             .conflict,
-            "\(candidate.manifest.name) (\(candidate.path)) has the name of an existing module: "
-                + "\(other.manifest.name) \(other.manifest.version) from \(other.path), which keeps it. A module that "
+            "\(candidate.outline.name) (\(candidate.path)) has the name of an existing module: "
+                + "\(other.outline.name) \(other.outline.version) from \(other.path), which keeps it. A module that "
                 + "the program registers neither replaces another module nor is replaced by one.")
     }
 }

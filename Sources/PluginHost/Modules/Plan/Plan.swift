@@ -19,7 +19,7 @@ struct Plan {
         /// Whether a file contains the module.
         let isInFolder: Bool
 
-        var manifest: ModuleManifest { module.manifest }
+        var outline: ModuleOutline { module.outline }
         var fileName: String { path.fileName }
     }
 
@@ -57,7 +57,7 @@ struct Plan {
         var files: [String: [FileRecord]] = [:]
         let taken = Self.takenFiles(records, served)
         for record in records {
-            guard let name = record.claimedModule?.manifest.name else { continue }
+            guard let name = record.claimedModule?.outline.name else { continue }
             if let owner = taken[record.path] {
                 verdicts[record.path] = Self.refusal(of: record, owner)
             } else {
@@ -96,16 +96,16 @@ struct Plan {
     /// Adds the modules that these modules require, directly or indirectly.
     private func require(from needed: inout Set<Int>) {
         var provisions = Provisions()
-        for index in needed { provisions.add(serving[index].manifest) }
+        for index in needed { provisions.add(serving[index].outline) }
         var open = needed.filter { serving[$0].served == nil }.sorted()
         while let index = open.popLast() {
-            for requirement in serving[index].manifest.requirements where !provisions.satisfies(requirement) {
+            for requirement in serving[index].outline.requirements where !provisions.satisfies(requirement) {
                 let provider = serving.indices.first {
-                    !needed.contains($0) && serving[$0].manifest.provides(requirement)
+                    !needed.contains($0) && serving[$0].outline.provides(requirement)
                 }
                 guard let provider else { continue }
                 needed.insert(provider)
-                provisions.add(serving[provider].manifest)
+                provisions.add(serving[provider].outline)
                 open.append(provider)
             }
         }
@@ -122,11 +122,11 @@ struct Plan {
     ) throws(PluginError) -> Plan? {
         var part = self
         part.serving = serving + resting
-        part.rest { $0.manifest.name == name }
-        let fresh = part.serving.filter { $0.served == nil && context.serving.modules[$0.manifest.name] == nil }
-        guard fresh.contains(where: { $0.manifest.name == name }) else { return nil }
+        part.rest { $0.outline.name == name }
+        let fresh = part.serving.filter { $0.served == nil && context.serving.modules[$0.outline.name] == nil }
+        guard fresh.contains(where: { $0.outline.name == name }) else { return nil }
         if let other = fresh.first(where: { busy.contains(ObjectIdentifier($0.module)) }) {
-            throw .circularStart(name, requiring: other.manifest.name)
+            throw .circularStart(name, requiring: other.outline.name)
         }
         part.isPart = true
         let paths = Set(paths: fresh.map(\.path))
@@ -146,7 +146,7 @@ struct Plan {
     func registered(after present: KnownModules, in context: ChangeContext) -> [LoadedModule] {
         let going: [LoadedModule]
         if isPart {
-            let names = Set(serving.map(\.manifest.name))
+            let names = Set(serving.map(\.outline.name))
             going = present.modules.filter { !names.contains($0.name) }
         } else {
             var starting: Set<ObjectIdentifier> = []
@@ -179,23 +179,23 @@ struct Plan {
         let owners = Dictionary(served.values.map { (PathKey($0.path), $0) }) { first, _ in first }
         let taken = records.filter { record in
             guard let module = record.module, let owner = owners[record.path] else { return false }
-            return module.manifest.name != owner.name
+            return module.outline.name != owner.name
         }
         guard !taken.isEmpty else { return [:] }
-        let present = Set(records.compactMap { $0.claimedModule?.manifest.name })
+        let present = Set(records.compactMap { $0.claimedModule?.outline.name })
         return taken.reduce(into: [:]) { result, record in
             if let owner = owners[record.path], !present.contains(owner.name) { result[record.path] = owner }
         }
     }
 
     private static func refusal(of record: FileRecord, _ owner: Served) -> FileRecord.Verdict {
-        guard let manifest = record.claimedModule?.manifest else { return .undecided }
+        guard let outline = record.claimedModule?.outline else { return .undecided }
         return .refused(
             PluginError(
                 .conflict,
-                "\(record.path) contained \(owner.name) \(owner.module.manifest.version) and now contains "
-                    + "\(manifest.name) \(manifest.version). \(owner.name) continues to serve. Delete the file first "
-                    + "if it should be removed, and give \(manifest.name) a file of its own."))
+                "\(record.path) contained \(owner.name) \(owner.module.outline.version) and now contains "
+                    + "\(outline.name) \(outline.version). \(owner.name) continues to serve. Delete the file first "
+                    + "if it should be removed, and give \(outline.name) a file of its own."))
     }
 
     /// Returns the candidates of one module, best first.
@@ -211,7 +211,7 @@ struct Plan {
             }
         }
         ranked.sort { left, right in
-            if left.manifest.version != right.manifest.version { return left.manifest.version > right.manifest.version }
+            if left.outline.version != right.outline.version { return left.outline.version > right.outline.version }
             if left.module.isLinked != right.module.isLinked { return left.module.isLinked }
             return left.path.sortsAsFile(before: right.path)
         }
@@ -233,17 +233,17 @@ struct Plan {
     /// Returns where a module that serves, and whose content is no longer in a file, stands among the candidates: before
     /// files with lower versions, if the new content of its own file cannot be served; else last.
     private static func place(of served: Served, behind ranked: [Candidate], _ record: FileRecord?) -> Int {
-        guard let record, record.claimedModule.map({ $0.manifest.name == served.name }) ?? true else {
+        guard let record, record.claimedModule.map({ $0.outline.name == served.name }) ?? true else {
             return ranked.count
         }
         let successor = ranked.firstIndex { $0.path.hasBytes(of: served.path) }.map { $0 + 1 } ?? 0
-        return ranked[successor...].firstIndex { $0.manifest.version <= served.module.manifest.version }
+        return ranked[successor...].firstIndex { $0.outline.version <= served.module.outline.version }
             ?? ranked.count
     }
 
     static func isSame(_ a: LoadedModule, _ b: LoadedModule) -> Bool {
         if a === b || a.registration === b.registration { return true }
-        guard a.manifest.version == b.manifest.version else { return false }
+        guard a.outline.version == b.outline.version else { return false }
         // A file with the version of a linked module counts as the same module, since there are no bytes to compare.
         if !a.isOpen || !b.isOpen { return a.staged.digest == b.staged.digest && a.staged.size == b.staged.size }
         return a.isLinked || b.isLinked || a.hasContent(of: b.staged) || b.hasContent(of: a.staged)
@@ -272,13 +272,13 @@ struct Plan {
     }
 
     private static func verdict(on candidate: Candidate, behind chosen: Candidate) -> FileRecord.Verdict {
-        guard chosen.isInFolder, candidate.manifest.version == chosen.manifest.version,
+        guard chosen.isInFolder, candidate.outline.version == chosen.outline.version,
             !isSame(candidate.module, chosen.module)
         else { return .superseded(by: chosen.path) }
         return .refused(
             PluginError(
                 .conflict,
-                "\(candidate.path) and \(chosen.path) are both \(chosen.manifest.name) \(chosen.manifest.version), "
+                "\(candidate.path) and \(chosen.path) are both \(chosen.outline.name) \(chosen.outline.version), "
                     + "with different content. \(chosen.fileName) serves, because its name sorts first; give one of "
                     + "them another version, or delete it."))
     }

@@ -60,20 +60,20 @@ public struct PlannedChange: Sendable, CustomStringConvertible {
     ) {
         (self.module, self.moved, self.restored) = (module, moved, restored)
         let served = context.serving.modules
-        let names = Set((plan.serving + plan.resting).map(\.manifest.name))
+        let names = Set((plan.serving + plan.resting).map(\.outline.name))
         var stops = plan.leaving.reversed().filter { !names.contains($0.name) }.map { leaving in
             let reason = plan.verdicts[leaving.path]?.error?.message ?? "its file will be moved to the kept versions."
             return Stop(name: leaving.name, version: leaving.version.description, reason: reason)
         }
         for known in context.registry.table.contents.known.modules where !names.contains(known.name) {
             let reason = plan.verdicts[known.file]?.error?.message ?? "its file will be moved to the kept versions."
-            stops.append(Stop(name: known.name, version: known.manifest.version.description, reason: reason))
+            stops.append(Stop(name: known.name, version: known.outline.version.description, reason: reason))
         }
         stopping = stops
         starting = plan.serving.filter { $0.served == nil }.map { candidate in
             Start(
-                name: candidate.manifest.name, version: candidate.manifest.version.description, file: candidate.path,
-                previous: served[candidate.manifest.name]?.version.description)
+                name: candidate.outline.name, version: candidate.outline.version.description, file: candidate.path,
+                previous: served[candidate.outline.name]?.version.description)
         }
     }
 

@@ -7,8 +7,8 @@ struct ModuleOrder: Comparable {
     let priority: Int
     let name: String
 
-    init(_ manifest: ModuleManifest) {
-        (level, priority, name) = (manifest.level, manifest.priority, manifest.name)
+    init(_ outline: ModuleOutline) {
+        (level, priority, name) = (outline.level, outline.priority, outline.name)
     }
 
     static func < (left: ModuleOrder, right: ModuleOrder) -> Bool {
@@ -23,10 +23,10 @@ struct Provisions {
     private var modules: [String: SemanticVersion] = [:]
     private var services: [String: [(version: SemanticVersion, module: String)]] = [:]
 
-    mutating func add(_ manifest: ModuleManifest) {
-        modules[manifest.name] = manifest.version
-        for service in manifest.services {
-            services[service.name, default: []].append((service.version, manifest.name))
+    mutating func add(_ outline: ModuleOutline) {
+        modules[outline.name] = outline.version
+        for service in outline.services {
+            services[service.name, default: []].append((service.version, outline.name))
         }
     }
 
@@ -53,33 +53,35 @@ struct StartOrder {
     private(set) var blocked: [Int] = []
 
     /// - Parameters:
-    ///   - manifests: The manifests of the modules, in any order.
+    ///   - outlines: The outlines of the modules, in any order.
     ///   - present: What other modules provide.
     ///   - admit: Called with the index of each module when it is its turn. Returns false to refuse the module.
     init(
-        _ manifests: [ModuleManifest], besides present: Provisions = Provisions(),
+        _ outlines: [ModuleOutline], besides present: Provisions = Provisions(),
         admit: (Int) -> Bool = { _ in true }
     ) {
-        var remaining = manifests.indices.sorted { ModuleOrder(manifests[$0]) < ModuleOrder(manifests[$1]) }
+        var remaining = outlines.indices.sorted { ModuleOrder(outlines[$0]) < ModuleOrder(outlines[$1]) }
         var provisions = present
         func take(at position: Int) {
             let index = remaining.remove(at: position)
             guard admit(index) else { return blocked.append(index) }
-            provisions.add(manifests[index])
+            provisions.add(outlines[index])
             starting.append(index)
         }
-        guard manifests.contains(where: { !$0.requirements.isEmpty }) else {
-            while !remaining.isEmpty { take(at: 0) }
+        guard outlines.contains(where: { !$0.requirements.isEmpty }) else {
+            for index in remaining {
+                if admit(index) { starting.append(index) } else { blocked.append(index) }
+            }
             return
         }
         func isReady(_ position: Int) -> Bool {
-            manifests[remaining[position]].requirements.allSatisfy { $0.isOptional || provisions.satisfies($0) }
+            outlines[remaining[position]].requirements.allSatisfy { $0.isOptional || provisions.satisfies($0) }
         }
         // A module waits for its optional requirements if they can start without it.
         func isUnhurried(_ position: Int) -> Bool {
-            manifests[remaining[position]].requirements.allSatisfy { wish in
+            outlines[remaining[position]].requirements.allSatisfy { wish in
                 !wish.isOptional || provisions.satisfies(wish)
-                    || !remaining.contains { $0 != remaining[position] && manifests[$0].provides(wish) }
+                    || !remaining.contains { $0 != remaining[position] && outlines[$0].provides(wish) }
             }
         }
         while let next = remaining.indices.first(where: { isReady($0) && isUnhurried($0) })
@@ -88,22 +90,14 @@ struct StartOrder {
             take(at: next)
         }
         blocked += remaining
-        blocked.sort { ModuleOrder(manifests[$0]) < ModuleOrder(manifests[$1]) }
-    }
-}
-
-extension ModuleManifest {
-    func provides(_ requirement: Requirement) -> Bool {
-        var own = Provisions()
-        own.add(self)
-        return own.satisfies(requirement)
+        blocked.sort { ModuleOrder(outlines[$0]) < ModuleOrder(outlines[$1]) }
     }
 }
 
 extension [Generation] {
     /// The generations in their start order.
     var inOrder: [Generation] {
-        let order = StartOrder(map { $0.manifest! })  // Only the program itself has no manifest, and it is in no table.
+        let order = StartOrder(map { $0.module!.outline })  // Only the program itself has no module, and it is in no table.
         return (order.starting + order.blocked).map { self[$0] }
     }
 }

@@ -4,28 +4,28 @@ import PluginFile
 /// The reasons why modules wait: a requirement is missing, has another version, itself waits or is starting, or
 /// is circular.
 struct UnmetRequirements {
-    private let manifests: [ModuleManifest]
+    private let outlines: [ModuleOutline]
     private let starting: Set<Int>
     private let hooked: Set<Int>
     private var present: Provisions
     private var all = Provisions()
 
     /// - Parameters:
-    ///   - chosen: The manifests of all chosen modules.
+    ///   - chosen: The outlines of all chosen modules.
     ///   - starting: The indices of those that can start.
     ///   - present: What other modules provide.
     ///   - hooked: The indices of those with a hook that has not returned yet.
-    init(chosen: [ModuleManifest], starting: Set<Int>, present: Provisions, hooked: Set<Int> = []) {
-        (manifests, self.starting, self.present, self.hooked) = (chosen, starting, present, hooked)
-        for (index, manifest) in chosen.enumerated() {
-            all.add(manifest)
-            if starting.contains(index) { self.present.add(manifest) }
+    init(chosen: [ModuleOutline], starting: Set<Int>, present: Provisions, hooked: Set<Int> = []) {
+        (outlines, self.starting, self.present, self.hooked) = (chosen, starting, present, hooked)
+        for (index, outline) in chosen.enumerated() {
+            all.add(outline)
+            if starting.contains(index) { self.present.add(outline) }
         }
     }
 
     func reason(of index: Int) -> PluginError {
-        let name = manifests[index].name
-        let reasons = manifests[index].requirements.filter { !$0.isOptional && !present.satisfies($0) }
+        let name = outlines[index].name
+        let reasons = outlines[index].requirements.filter { !$0.isOptional && !present.satisfies($0) }
         // The worst reasons come first: waiting does not resolve a circular requirement or a wrong version.
         if let circle = circle(from: index) {
             return PluginError(
@@ -74,12 +74,12 @@ struct UnmetRequirements {
         if hooked.isEmpty { return false }
         if let answer = known[index] { return answer }
         known[index] = false  // In a circle.
-        let unmet = manifests[index].requirements.filter { !$0.isOptional && !present.satisfies($0) }
+        let unmet = outlines[index].requirements.filter { !$0.isOptional && !present.satisfies($0) }
         let answer =
             !unmet.isEmpty
             && unmet.allSatisfy { requirement in
-                manifests.indices.contains { other in
-                    !starting.contains(other) && manifests[other].provides(requirement) && waitsForHook(other, &known)
+                outlines.indices.contains { other in
+                    !starting.contains(other) && outlines[other].provides(requirement) && waitsForHook(other, &known)
                 }
             }
         known[index] = answer
@@ -90,14 +90,14 @@ struct UnmetRequirements {
     /// it; `nil` if there is none.
     private func circle(from start: Int) -> [String]? {
         var visited: Set<Int> = []
-        var paths: [(index: Int, names: [String])] = [(start, [manifests[start].name])]
+        var paths: [(index: Int, names: [String])] = [(start, [outlines[start].name])]
         while !paths.isEmpty {
             let (index, names) = paths.removeFirst()
-            for requirement in manifests[index].requirements where !requirement.isOptional {
-                for next in manifests.indices
-                where !starting.contains(next) && manifests[next].provides(requirement) {
-                    if next == start { return names + [manifests[start].name] }
-                    if visited.insert(next).inserted { paths.append((next, names + [manifests[next].name])) }
+            for requirement in outlines[index].requirements where !requirement.isOptional {
+                for next in outlines.indices
+                where !starting.contains(next) && outlines[next].provides(requirement) {
+                    if next == start { return names + [outlines[start].name] }
+                    if visited.insert(next).inserted { paths.append((next, names + [outlines[next].name])) }
                 }
             }
         }

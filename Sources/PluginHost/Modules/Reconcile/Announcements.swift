@@ -7,26 +7,17 @@ import Synchronization
 
 extension Calls {
     /// Posts `module.added`, or `module.replaced` with the previous version.
-    func postAdded(_ generation: Generation, insteadOf predecessor: Generation?) {
-        guard let predecessor else { return postHostEvent("module.added", generation.eventParameters) }
-        var parameters = generation.eventParameters
-        parameters["previousVersion"] = .string(predecessor.version.description)
+    ///
+    /// - Parameter module: The module's parameters of the event.
+    func postAdded(_ module: [String: Value], insteadOf previous: SemanticVersion?) {
+        guard let previous else { return postHostEvent("module.added", module) }
+        var parameters = module
+        parameters["previousVersion"] = .string(previous.description)
         postHostEvent("module.replaced", parameters)
     }
 
-    /// Posts `module.added` about a module that was registered.
-    func postAdded(_ module: LoadedModule) {
-        postHostEvent(
-            "module.added",
-            [
-                "name": .string(module.name), "version": .string(module.manifest.version.description),
-                "file": .string(module.file),
-            ])
-    }
-
-    func postRemoved(_ generation: Generation) {
-        postHostEvent("module.removed", generation.eventParameters)
-    }
+    /// - Parameter module: The module's parameters of the event.
+    func postRemoved(_ module: [String: Value]) { postHostEvent("module.removed", module) }
 
     /// Posts `module.crashed` with the reason.
     func postCrashed(_ generation: Generation, _ reason: String) {
@@ -163,8 +154,16 @@ final class Announcements: Sendable {
     }
 }
 
+extension LoadedModule {
+    /// What events of the host say about the module.
+    var eventParameters: [String: Value] {
+        ["name": .string(name), "version": .string(outline.version.description), "file": .string(file)]
+    }
+}
+
 extension Generation {
-    fileprivate var eventParameters: [String: Value] {
+    /// What events of the host say about the module.
+    var eventParameters: [String: Value] {
         [
             "name": .string(name), "version": .string(version.description), "file": .string(file),
             "generation": .int(number),

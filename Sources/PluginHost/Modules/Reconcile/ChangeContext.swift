@@ -137,7 +137,7 @@ final class ChangeContext: @unchecked Sendable {
             Array((records ?? folders.records).values), serving, change, table.routes, table.declaredServices.program,
             starting: starts.reasons, registered: table.contents.known.modules)
         let needed = namesOfNeeded.union([wanted].compactMap(\.self))
-        plan.rest { $0.module.isOpen || needed.contains($0.manifest.name) }
+        plan.rest { $0.module.isOpen || needed.contains($0.outline.name) }
         return plan
     }
 

@@ -20,7 +20,7 @@ struct ModulesSnapshot: Sendable {
             present[ObjectIdentifier(module)] = generation
             guard module.isRegistered else { continue }
             program.append(
-                ModuleStatus(.active, file: module.file, since: generation.created, module.manifest, generation))
+                ModuleStatus(.active, file: module.file, since: generation.created, module.outline, generation))
         }
         let served = serving.modules.values
         var statuses = folders.records.values.map { record in
@@ -50,7 +50,7 @@ struct ModulesSnapshot: Sendable {
         var status = record.status(served)
         if status.state == .loaded || status.state == .waiting, starts.contains(record) { status.state = .starting }
         guard let note = starts.note(on: record) else { return status }
-        let version = record.module?.manifest.version.description ?? ""
+        let version = record.module?.outline.version.description ?? ""
         status.note = served == nil ? note : "\(version) is starting: \(note)"
         return status
     }

@@ -118,7 +118,7 @@ struct Newcomers {
             FileScan(context: context).reload(candidate.path)
             return nil
         }
-        let settings = context.core.moduleConfiguration.withLock { $0[module.manifest.name] } ?? [:]
+        let settings = context.core.moduleConfiguration.withLock { $0[module.outline.name] } ?? [:]
         let generation = Generation(module, core: context.core, configuration: settings)
         module.spend()
         generation.isStarting.store(true, ordering: .relaxed)

@@ -24,8 +24,10 @@ struct Publication {
     private let known: KnownModules?
     /// The files of modules that become registered.
     private let registered: [FileRecord]
-    /// The modules that were registered before, whether or not they start.
-    private let wasRegistered: Set<ObjectIdentifier>
+    /// The modules that were registered before, whether or not they start, by name.
+    private let wasRegistered: [String: LoadedModule]
+    /// The modules that were registered before and are removed without having started.
+    private let unregistered: [LoadedModule]
 
     init(_ context: ChangeContext, _ plan: Plan, _ newcomers: [ObjectIdentifier: Newcomer]) {
         (self.context, self.plan, self.newcomers) = (context, plan, newcomers)
@@ -44,26 +46,30 @@ struct Publication {
         replaced = plan.leaving.filter { names.contains($0.name) }
         judged = plan.verdicts.compactMap { path, verdict in context.folders.records[path]?.decided(verdict) }
             .sorted { PathKey($0.path) < PathKey($1.path) }
-        let records = context.folders.records.merging(judged.map { (PathKey($0.path), $0) }) { $1 }
+        var records = context.folders.records
+        for record in judged { records[record.path] = record }
         self.records = records
         let present = context.registry.table.contents.known
         let next = present.changed(to: plan.registered(after: present, in: context))
         known = next === present ? nil : next
-        wasRegistered = Set(present.modules.map { ObjectIdentifier($0.registration) })
-        registered =
-            known == nil
-            ? []
-            : plan.resting.filter { [wasRegistered] in !wasRegistered.contains(ObjectIdentifier($0.module.registration))
-            }
-            .compactMap { records[$0.path] }
+        let before = Dictionary(present.modules.map { ($0.name, $0) }) { first, _ in first }
+        wasRegistered = before
+        let rest = known == nil ? [] : plan.resting
+        registered = rest.filter { candidate in
+            before[candidate.outline.name].map { !Plan.isSame($0, candidate.module) } ?? true
+        }
+        .compactMap { records[$0.path] }
+        let remaining = names.union(next.modules.map(\.name))
+        unregistered = known == nil ? [] : present.modules.filter { !remaining.contains($0.name) }
     }
 
     /// - Parameter outer: What is proposed by an outer change, which waits for code of a module; `nil` if there is none.
     func make(within outer: Proposed? = nil) {
         let hooks = context.hooks
         for leaving in gone where !leaving.module.isRegistered {
-            context.serving.noteDeparture(of: leaving, reason(of: leaving))
+            context.serving.noteDeparture(of: leaving.module, reason(of: leaving))
         }
+        for leaving in unregistered { context.serving.noteDeparture(of: leaving, reason(of: leaving)) }
         let started = served.filter { newcomers[ObjectIdentifier($0.module)] != nil }
         // Before calls reach the new generations, the end of one of their processes is treated as a crash of a serving
         // module, so that calls wait for its restart.
@@ -79,10 +85,13 @@ struct Publication {
         for newcomer in newcomers.values { newcomer.handOver?.finish() }
 
         for restart in restarts { ThreadPool.shared.run(restart) }
-        for record in registered { context.tell(.added(record.status(nil))) }
+        for record in registered { context.tell(change(toRegistered: record)) }
         for newcomer in started { context.tell(change(to: newcomer)) }
         for leaving in gone {
             context.tell(.removed(GenerationStatus(leaving.generation, .draining), reason(of: leaving)))
+        }
+        for leaving in unregistered where !hasFailed(leaving) {
+            context.tell(.removed(GenerationStatus(registered: leaving), reason(of: leaving)))
         }
         judged.compactMap(\.verdictChange).forEach(context.tell)
         if context.disk != nil { context.memoryWatch.beginIfAwaited() }
@@ -115,47 +124,69 @@ struct Publication {
         let status =
             records[newcomer.path]?.status(newcomer)
             ?? ModuleStatus(
-                .active, file: newcomer.path, since: newcomer.since, newcomer.module.manifest, newcomer.generation)
+                .active, file: newcomer.path, since: newcomer.since, newcomer.module.outline, newcomer.generation)
         guard let before = before[newcomer.name] else {
-            return isOfRegistered(newcomer) ? .started(status) : .added(status)
+            guard let known = wasRegistered[newcomer.name] else { return .added(status) }
+            return Plan.isSame(known, newcomer.module)
+                ? .started(status) : .replaced(status, GenerationStatus(registered: known))
         }
         if before.isRestart(to: newcomer) { return .restarted(status) }
         return .replaced(status, GenerationStatus(before.generation, .draining))
     }
 
-    private func isOfRegistered(_ newcomer: Served) -> Bool {
-        wasRegistered.contains(ObjectIdentifier(newcomer.module.registration))
+    private func change(toRegistered record: FileRecord) -> HostChange {
+        guard let known = record.module.flatMap({ wasRegistered[$0.name] }) else { return .added(record.status(nil)) }
+        return .replaced(record.status(nil), GenerationStatus(registered: known))
     }
+
+    /// Whether a module that was registered is not any more because its start has failed, which is reported as such.
+    private func hasFailed(_ module: LoadedModule) -> Bool { records[module.file]?.isFailure == true }
 
     private func reason(of leaving: Served) -> String {
         if leaving.module.isRegistered { return "the program has unregistered it." }
-        let own = records[leaving.path]
-        let others = records.values.filter { $0.claimedModule?.manifest.name == leaving.name && $0.error != nil }
+        return reason(of: leaving.module, in: leaving.path)
+    }
+
+    private func reason(of leaving: LoadedModule) -> String { reason(of: leaving, in: leaving.file) }
+
+    private func reason(of leaving: LoadedModule, in path: String) -> String {
+        let own = records[path]
+        let others = records.values.filter { $0.claimedModule?.name == leaving.name && $0.error != nil }
         if let error = own?.error ?? others.min(by: { PathKey($0.path) < PathKey($1.path) })?.error {
             return error.message
         }
-        return "it was removed: \(leaving.path) \(own == nil ? "is gone" : "no longer contains it")."
+        return "it was removed: \(path) \(own == nil ? "is gone" : "no longer contains it")."
     }
 
+    /// Posts the host's events about modules that become registered.
     private func announceRegistered() {
-        let calls = context.calls
         for module in registered.compactMap(\.module) {
-            context.announcements.announce("module.added") { calls.postAdded(module) }
+            announceAdded(module.eventParameters, insteadOf: wasRegistered[module.name]?.outline.version)
         }
     }
 
-    /// Posts the host's events.
+    /// Posts the host's events about modules that start or are removed.
     private func announce(_ started: [Served]) {
         let calls = context.calls
-        for newcomer in started
-        where before[newcomer.name]?.isRestart(to: newcomer) != true && !isOfRegistered(newcomer) {
-            let (generation, predecessor) = (newcomer.generation, before[newcomer.name]?.generation)
-            context.announcements.announce(predecessor == nil ? "module.added" : "module.replaced") {
-                calls.postAdded(generation, insteadOf: predecessor)
-            }
+        for newcomer in started where before[newcomer.name]?.isRestart(to: newcomer) != true {
+            let known = before[newcomer.name] == nil ? wasRegistered[newcomer.name] : nil
+            if let known, Plan.isSame(known, newcomer.module) { continue }
+            announceAdded(
+                newcomer.generation.eventParameters,
+                insteadOf: before[newcomer.name]?.version ?? known?.outline.version)
         }
-        for generation in gone.map(\.generation) {
-            context.announcements.announce("module.removed") { calls.postRemoved(generation) }
+        let removed =
+            gone.map(\.generation.eventParameters)
+            + unregistered.filter { !hasFailed($0) }.map(\.eventParameters)
+        for module in removed {
+            context.announcements.announce("module.removed") { calls.postRemoved(module) }
+        }
+    }
+
+    private func announceAdded(_ module: [String: Value], insteadOf previous: SemanticVersion?) {
+        let calls = context.calls
+        context.announcements.announce(previous == nil ? "module.added" : "module.replaced") {
+            calls.postAdded(module, insteadOf: previous)
         }
     }
 }

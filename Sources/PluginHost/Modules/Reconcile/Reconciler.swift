@@ -120,7 +120,7 @@ extension Plan {
 
     /// The modules that are removed without replacement, in reverse order.
     var gone: [Served] {
-        let names = Set(serving.map(\.manifest.name))
+        let names = Set(serving.map(\.outline.name))
         return leaving.filter { !names.contains($0.name) }.reversed()
     }
 

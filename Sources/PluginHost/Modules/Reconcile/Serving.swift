@@ -9,7 +9,7 @@ struct Serving: Sendable {
     /// The modules that the program has registered, in the order of registration.
     var program: [Served] = []
     /// The modules that were removed most recently, with the reasons, for error messages.
-    private var departed: [(manifest: ModuleManifest, reason: String)] = []
+    private var departed: [(module: ModuleOutline, reason: String)] = []
 
     var all: [Served] { program + modules.values }
 
@@ -21,9 +21,9 @@ struct Serving: Sendable {
             uniquingKeysWith: { first, _ in first })
     }
 
-    mutating func noteDeparture(of leaving: Served, _ reason: String) {
-        departed.removeAll { $0.manifest.name == leaving.name }
-        departed.append((leaving.module.manifest, reason))
+    mutating func noteDeparture(of leaving: LoadedModule, _ reason: String) {
+        departed.removeAll { $0.module.name == leaving.name }
+        departed.append((leaving.outline, reason))
         if departed.count > 1000 { departed.removeFirst() }
     }
 
@@ -35,13 +35,12 @@ struct Serving: Sendable {
     func absences(besides served: [Served], _ records: [PathKey: FileRecord]) -> UnavailableModules {
         let names = Set(served.map(\.name))
         var absences = UnavailableModules()
-        for (manifest, reason) in departed where !names.contains(manifest.name) { absences.add(manifest, reason) }
+        for (module, reason) in departed where !names.contains(module.name) { absences.add(module, reason) }
         let refused = records.values.filter { $0.error != nil }.sorted { PathKey($0.path) < PathKey($1.path) }
         for record in refused {
-            guard let manifest = record.claimedModule?.manifest, !names.contains(manifest.name),
-                let error = record.error
+            guard let module = record.claimedModule, !names.contains(module.name), let error = record.error
             else { continue }
-            absences.add(manifest, error.message)
+            absences.add(module.outline, error.message)
         }
         return absences
     }
@@ -66,13 +65,13 @@ struct Served: Sendable {
         (isRestarting || module.hasEnded) && Plan.isSame(module, next.module)
     }
 
-    var name: String { module.manifest.name }
-    var version: SemanticVersion { module.manifest.version }
+    var name: String { module.name }
+    var version: SemanticVersion { module.outline.version }
 
     /// The status of a module whose file no longer exists, and which continues to serve because its successor has
     /// failed.
     var statusWithoutFile: ModuleStatus {
-        var status = ModuleStatus(.active, file: path, since: since, module.manifest, generation)
+        var status = ModuleStatus(.active, file: path, since: since, module.outline, generation)
         status.note = "the file is gone, and its replacement cannot be served"
         return status
     }

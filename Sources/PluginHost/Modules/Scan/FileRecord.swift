@@ -137,9 +137,9 @@ extension FileRecord {
     ///
     /// - Parameter served: The module that serves and was loaded from this path, even if the file has changed since.
     func status(_ served: Served?) -> ModuleStatus {
-        let manifest = served?.module.manifest ?? claimedModule?.manifest
+        let outline = served?.module.outline ?? claimedModule?.outline
         var status = ModuleStatus(
-            served == nil ? state : .active, file: path, since: served?.since ?? since, manifest, served?.generation)
+            served == nil ? state : .active, file: path, since: served?.since ?? since, outline, served?.generation)
         status.error = error
         switch content {
         case .module(let loaded):

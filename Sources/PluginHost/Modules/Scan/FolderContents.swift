@@ -47,12 +47,12 @@ struct FolderContents: Sendable {
     ///
     /// - Parameter unread: The subfolders that could not be read, each with a slash at its end.
     mutating func forget(in folder: String, besides present: Set<PathKey>, unread: [String]) {
-        let count = records.count
-        records = records.filter { path, record in
-            !record.folder.hasBytes(of: folder) || present.contains(path)
-                || unread.contains { path.path.beginsWithBytes(of: $0) }
+        let gone = records.compactMap { path, record in
+            record.folder.hasBytes(of: folder) && !present.contains(path)
+                && !unread.contains { path.path.beginsWithBytes(of: $0) } ? path : nil
         }
-        if records.count < count { hasNewAbsentees = true }
+        for path in gone { records[path] = nil }
+        if !gone.isEmpty { hasNewAbsentees = true }
     }
 
     /// Records why a file is not served.

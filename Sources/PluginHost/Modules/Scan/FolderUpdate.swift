@@ -74,7 +74,7 @@ struct FolderUpdate {
     /// Returns the module that continues to serve although new content of its file failed.
     private func goingOn(instead record: FileRecord) -> String? {
         context.serving.modules.values.first { served in
-            served.path.hasBytes(of: record.path) || served.name == record.claimedModule?.manifest.name
+            served.path.hasBytes(of: record.path) || served.name == record.claimedModule?.outline.name
         }.map { "\($0.name) \($0.version)" }
     }
 

@@ -54,12 +54,12 @@ struct LinkedModules {
 
     private func take(_ record: LinkedRecords.Record, _ title: StagedFile) throws(PluginError) {
         let module = try context.disk.loader.load(title, record.entry.get())
-        module.staged = .linked(module.manifest.name)
+        module.staged = .linked(module.outline.name)
         if let other = context.folders.records[module.file]?.module {
             throw PluginError(
                 .conflict,
-                "Two modules that are linked into the program are named \(module.manifest.name): versions "
-                    + "\(other.manifest.version) and \(module.manifest.version)\(record.location). "
+                "Two modules that are linked into the program are named \(module.outline.name): versions "
+                    + "\(other.outline.version) and \(module.outline.version)\(record.location). "
                     + "The first one serves; remove or rename one of them.")
         }
         context.folders.put(

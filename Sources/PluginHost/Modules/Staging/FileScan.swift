@@ -93,6 +93,11 @@ struct FileScan {
     private func stage(_ record: FileRecord, evenIfSame: Bool) throws(PluginError) -> Staged? {
         var record = record
         let path = record.path
+        if !evenIfSame, context.folders.records[path]?.loaded == nil, let module = context.sealedModule(at: path) {
+            record.identity = module.staged.identity
+            context.folders.put(record.with(.module(.init(module: module))))
+            return nil
+        }
         try requireFree(for: path)
         guard let staged = try disk.staging.stage(path: path, checkTrust: !context.configuration.trustsEveryone) else {
             // The file may end up with the content it already has; then nothing is loaded or reported again.
@@ -103,7 +108,7 @@ struct FileScan {
         let known = knownContent(of: path, staged)
         // That of a module that has failed, too.
         let module = known?.claimedModule ?? context.folders.records[path]?.claimedModule
-        let knownName = module.flatMap { $0.hasContent(of: staged) ? $0.manifest.name : nil }
+        let knownName = module.flatMap { $0.hasContent(of: staged) ? $0.outline.name : nil }
         if !evenIfSame, var known {
             disk.staging.discard(staged)
             known.identity = staged.identity
@@ -125,7 +130,7 @@ struct FileScan {
             }
             context.folders.tried.insert(path)
         }
-        let suggestedName = module.map(\.manifest.name).flatMap { disk.workers.isolates($0) ? $0 : nil }
+        let suggestedName = module.map(\.outline.name).flatMap { disk.workers.isolates($0) ? $0 : nil }
         return Staged(
             record: record, file: staged, knownName: knownName, suggestedName: suggestedName ?? staged.nameOfModule)
     }

@@ -45,7 +45,7 @@ final class Staging: Sendable {
     private static let sharedLimit = 1024
 
     private let folder: StagingFolder
-    private let maximumFileBytes: Int
+    let maximumFileBytes: Int
     private let state = Mutex(State())
 
     /// Creates the folder of this host, and removes those of hosts that died.

@@ -35,7 +35,7 @@ struct FileMove {
             }
             context.patiently { context.update() }
             if let before, context.serving.modules[name]?.generation === before {
-                let error = context.folders.records.values.first { $0.claimedModule?.manifest.name == name }?.error
+                let error = context.folders.records.values.first { $0.claimedModule?.outline.name == name }?.error
                 throw error ?? PluginError(.conflict, "\(name) still serves.")
             }
             aside.discard()
@@ -77,8 +77,8 @@ struct FileMove {
         return context.folders.files(holding: name).sorted { left, right in
             let isServed = [left, right].map { served != nil && Plan.isSame($0.module, served!.module) }
             if isServed[0] != isServed[1] { return isServed[1] }
-            return (left.module.manifest.version, PathKey(left.path)) < (
-                right.module.manifest.version, PathKey(right.path)
+            return (left.module.outline.version, PathKey(left.path)) < (
+                right.module.outline.version, PathKey(right.path)
             )
         }
     }
@@ -88,7 +88,7 @@ extension FolderContents {
     /// Returns the files that contain the module, including those that failed.
     func files(holding name: String) -> [LoadedFile] {
         records.values.compactMap { record in
-            guard let module = record.claimedModule, module.manifest.name == name, module.isOfFile else { return nil }
+            guard let module = record.claimedModule, module.outline.name == name, module.isOfFile else { return nil }
             return LoadedFile(path: record.path, module: module)
         }
     }

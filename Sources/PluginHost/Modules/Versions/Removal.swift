@@ -21,7 +21,7 @@ struct Removal {
 
     private var nothingToMove: PluginError {
         guard let module = context.serving.all.first(where: { $0.name == name }) else {
-            let names = Set(context.folders.records.values.compactMap { $0.claimedModule?.manifest.name })
+            let names = Set(context.folders.records.values.compactMap { $0.claimedModule?.outline.name })
             return PluginError(
                 .unknownModule,
                 "There is no module “\(name.shortened)”.\(didYouMean(name, names.sorted()))")

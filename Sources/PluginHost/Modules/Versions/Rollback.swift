@@ -99,10 +99,10 @@ struct Rollback {
                 }
                 let name = findings?.names[staged.number] ?? kept.module
                 let module = try loader.load(staged, try loader.open(staged, of: name))
-                guard module.manifest.name == kept.module else {
+                guard module.outline.name == kept.module else {
                     throw PluginError(
                         .conflict,
-                        "The file kept at \(kept.path) contains the module \(module.manifest.name.shortened), not "
+                        "The file kept at \(kept.path) contains the module \(module.outline.name.shortened), not "
                             + "\(kept.module). Put another version back (pluginhost versions \(kept.module)), or copy "
                             + "the right file into the plugins folder.")
                 }
@@ -127,9 +127,9 @@ struct Rollback {
     }
 
     private func bring(_ returning: Return) throws(PluginError) -> PlannedChange {
-        let version = returning.module.manifest.version
+        let version = returning.module.outline.version
         var records = context.folders.records
-        if let other = records[returning.path]?.claimedModule?.manifest.name, other != name {
+        if let other = records[returning.path]?.claimedModule?.outline.name, other != name {
             throw PluginError(
                 .conflict, "\(name) \(version) is not put back: \(returning.path) contains \(other). Move that file.")
         }
@@ -137,7 +137,7 @@ struct Rollback {
         let present = context.folders.files(holding: name)
         // The version would not serve if a file with the same or a higher version remained.
         let moved = present.filter {
-            $0.path != returning.path && $0.module.manifest.version >= version
+            $0.path != returning.path && $0.module.outline.version >= version
                 && !Plan.isSame($0.module, returning.module)
         }
         for file in moved { records[file.path] = nil }
