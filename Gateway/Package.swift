@@ -45,6 +45,7 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
+            resources: [.embedInCode("Page/Files")],
             swiftSettings: settings),
         .executableTarget(
             name: "GatewayProgram",

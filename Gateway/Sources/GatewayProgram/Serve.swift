@@ -70,6 +70,12 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "How long calls in flight may take to finish when the gateway ends, in seconds.")
     var drainTimeout = 10.0
 
+    @Flag(help: "Let the page at “/” remove, roll back, restart and retry modules, for everybody who may use the gateway.")
+    var allowChanges = false
+
+    @Flag(help: "Serve no page. It shows paths of files and texts of errors to everybody who may use the gateway.")
+    var noPage = false
+
     @Flag(help: "Also load files that other users could have written.")
     var trust = false
 
@@ -81,6 +87,9 @@ struct Serve: AsyncParsableCommand {
         }
         guard clientCertificates == nil || certificate != nil else {
             throw ValidationError("--client-certificates needs --certificate and --key, because it needs HTTPS.")
+        }
+        guard !(noPage && allowChanges) else {
+            throw ValidationError("--allow-changes is for the page: it and --no-page exclude each other.")
         }
         guard (certificate == nil) == (key == nil) else {
             throw ValidationError("Give both --certificate and --key, or neither.")
@@ -117,7 +126,10 @@ struct Serve: AsyncParsableCommand {
                 address: .hostname(address.host, port: address.port), serverName: nil,
                 availableConnectionsDelegate: MaximumAvailableConnections(connectionLimit)),
             onServerRunning: { channel in
-                if let port = channel.localAddress?.port { print("Listening on \(address.shownHost):\(port)") }
+                if let port = channel.localAddress?.port {
+                    print("Listening on \(address.shownHost):\(port)")
+                    if !noPage { print("Page: \(certificate == nil ? "http" : "https")://\(address.shownHost):\(port)/") }
+                }
                 fflush(nil)
             }, logger: logger)
         var group = ServiceGroupConfiguration(
@@ -146,6 +158,7 @@ struct Serve: AsyncParsableCommand {
         configuration.moduleCallLimit = moduleCallLimit
         configuration.callTimeout = .seconds(timeout)
         configuration.maximumCallTimeout = .seconds(maximumTimeout)
+        configuration.page = noPage ? .off : allowChanges ? .changes : .reads
         configuration.drainDelay = .seconds(drainDelay)
         configuration.drainTimeout = .seconds(drainTimeout)
         return configuration
