@@ -45,7 +45,7 @@ private struct Visit {
         try await rollsBack(gateway)
         try await explainsAURL()
         try await isAccessible()
-        try await takesPictures()
+        try await takesPictures(gateway)
         #expect(try await browser.errors().filter { !$0.contains("status of") } == [])
         try await survivesARestart(gateway, port)
         try await asksForAToken()
@@ -136,11 +136,11 @@ private struct Visit {
     private func dropsAFile(_ gateway: TestGateway) async throws {
         try await becomes("\(text("#connection")) === 'Connected'")
         try await becomes("\(state("Lab")) === 'active'")
-        #expect(try await browser.run("return \(state("C"))") == "")
+        #expect(try await browser.run("return \(state("ModuleC"))") == "")
         try copyFile(TestGateway.samples[2], to: "\(gateway.plugins)/dropped.so")
-        try await becomes("\(state("C")) === 'active'")
-        try await becomes("\(text("#event-list")).includes('added C')")
-        try await choose("C")
+        try await becomes("\(state("ModuleC")) === 'active'")
+        try await becomes("\(text("#event-list")).includes('added ModuleC')")
+        try await choose("ModuleC")
         try await openForm("C/add")
         try await send("C/add", ["40", "2"])
         try await becomes("\(answer("C/add")).endsWith('42')")
@@ -230,7 +230,7 @@ private struct Visit {
         try await becomes("\(text("#details .facts")).includes('2.0.0')")
         try await press("Roll back…")
         try await becomes("\(text("#dialog-content")).includes('replaces Late 2.0.0 with 1.0.0')")
-        try await browser.run("document.getElementById('dialog-cancel').click()")
+        try await browser.type("\u{E00C}")  // Escape
         try await becomes("!document.querySelector('dialog').open")
         #expect(try await gateway.state(of: "Late")?["version"] == "2.0.0")
         try await press("Roll back…")
@@ -269,9 +269,17 @@ private struct Visit {
         #expect(shown.count { role($0) == "heading" } > 8)
     }
 
-    private func takesPictures() async throws {
+    private func takesPictures(_ gateway: TestGateway) async throws {
         guard let folder = ProcessInfo.processInfo.environment["GATEWAY_SCREENSHOTS"] else { return }
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try await choose("ModuleC")
+        try await openForm("C/add")
+        try await send("C/add", ["40", "2"])
+        try await browser.run("document.activeElement.blur()")
+        for second in 1...12 {
+            for number in 0..<(10 * second) { _ = try await gateway.call("C/add", "{\"a\": \(number)}") }
+            try await Task.sleep(for: .milliseconds(800))
+        }
         for (width, height) in [(360, 800), (800, 900), (1600, 1000)] {
             for isDark in [false, true] {
                 try await browser.show(width: width, height: height, isDark: isDark)
@@ -293,7 +301,7 @@ private struct Visit {
         let again = try await self.gateway(port: port)
         try copyFile(TestGateway.samples[0], to: "\(again.plugins)/new.so")
         try await becomes("document.getElementById('banner').hidden")
-        try await becomes("\(state("A")) === 'active'")
+        try await becomes("\(state("ModuleA")) === 'active'")
         try await again.end()
     }
 
@@ -315,14 +323,14 @@ private struct Visit {
         try await enter("wrong")
         try await becomes("\(text("#login-reason")).includes('does not accept')")
         try await enter(Self.token)
-        try await becomes("document.getElementById('login').hidden && \(state("C")) === 'active'")
+        try await becomes("document.getElementById('login').hidden && \(state("ModuleC")) === 'active'")
         try await becomes("\(text("#connection")) === 'Connected'")
         try write("another-token-of-today")
         try await becomes("\(text("#login-reason")).includes('expired') && !document.getElementById('login').hidden")
         try await enter("another-token-of-today")
         try await becomes("\(text("#connection")) === 'Connected' && document.getElementById('login').hidden")
         // A page that only shows has no buttons for changes.
-        try await choose("C")
+        try await choose("ModuleC")
         try await becomes("\(text("#details")).includes('This page only shows')")
         try await gateway.end()
     }
@@ -333,7 +341,7 @@ private struct Visit {
         let script = try await browser.develop("Page.addScriptToEvaluateOnNewDocument", ["source": .string(manyModules)])
         try await open(gateway.port)
         try await becomes("document.querySelectorAll('#module-list tbody tr').length === 50")
-        let paint = try await browser.run("return performance.now() - 0 > 0 ? window.firstList : 0").double ?? .infinity
+        let paint = try await browser.run("return window.firstList").double ?? .infinity
         try await browser.run("document.getElementById('routes').scrollIntoView()")
         try await becomes("document.querySelectorAll('#route-list tbody tr').length === 50")
         try await becomes("\(text("#route-list .count")).includes('10,000')")
@@ -374,15 +382,13 @@ private struct Visit {
         const routes = { routes: Array.from({ length: 10000 }, (_, i) => ({
             pattern: 'app://shop/' + i + '/:id', action: 'Module' + (i % 1000) + '/item', owner: 'the module Module' + (i % 1000),
         })) };
-        let calls = 0;
+        // The texts are made before, since that is not the work of the page.
+        const texts = { 'page/state': JSON.stringify(state), 'page/routes': JSON.stringify(routes) };
+        const figures = [0, 100, 200, 300, 400, 500, 600].map(calls => JSON.stringify({ inFlight: 3, actions:
+            modules.map((m, i) => [m.name, m.name + '/item', calls + i, 0, 0.1, 1.5, 2]) }));
         window.fetch = async (path, options) => {
-            const json = value => new Response(JSON.stringify(value), { headers: { 'Content-Type': 'application/json' } });
-            if (path === 'page/state') return json(state);
-            if (path === 'page/routes') return json(routes);
-            if (path === 'page/statistics') {
-                calls += 100; window.answers += 1;
-                return json({ inFlight: 3, actions: modules.map((m, i) => [m.name, m.name + '/item', calls + i, 0, 0.1, 1.5, 2]) });
-            }
+            if (path === 'page/statistics') texts[path] = figures[window.answers++ % figures.length];
+            if (texts[path]) return new Response(texts[path], { headers: { 'Content-Type': 'application/json' } });
             return original(path, options);
         };
         """

@@ -30,7 +30,7 @@ extension TestGateway {
 
     @Test func `the page has a strict policy, and is from here alone`() async throws {
         let gateway = try await gateway(.reads)
-        for path in Self.files + ["/page/state", "/page/statistics", "/page/routes", "/page/module?name=C"] {
+        for path in Self.files + ["/page/state", "/page/statistics", "/page/routes", "/page/module?name=ModuleC"] {
             let answer = try await gateway.get(path)
             #expect(answer.status == 200, "\(path)")
             let policy = answer.header("Content-Security-Policy") ?? ""
@@ -66,7 +66,7 @@ extension TestGateway {
             (configuration.access, configuration.page) = (access, .changes)
         }
         for path in Self.files { #expect(try await gateway.get(path).status == 200, "\(path)") }
-        for path in ["state", "statistics", "routes", "module?name=C", "other"] {
+        for path in ["state", "statistics", "routes", "module?name=ModuleC", "other"] {
             #expect(try await gateway.get("/page/\(path)").status == 401, "\(path)")
         }
         for path in ["resolve", "remove", "rollback", "retry"] {
@@ -76,8 +76,18 @@ extension TestGateway {
         #expect(try await gateway.get("/page/state", token).status == 200)
         // Not even with a token.
         let foreign = token + [("Origin", "https://evil.example")]
-        #expect(try await gateway.post("/page/remove", #"{"module": "C"}"#, foreign).status == 403)
+        #expect(try await gateway.post("/page/remove", #"{"module": "ModuleC"}"#, foreign).status == 403)
         try await gateway.end()
+    }
+
+    @Test func `the program prints the address of the page`() async throws {
+        let program = try Program(["serve", "--plugins", try makeFolder(), "--listen", "127.0.0.1:0"])
+        let port = try #require(await program.port(), "\(program.errorText)")
+        #expect(await becomesTrue { program.text.contains("Page: http://127.0.0.1:\(port)/\n") })
+        program.send(SIGTERM)
+        #expect(await program.end() == 0)
+        let both = try Program(["serve", "--plugins", try makeFolder(), "--no-page", "--allow-changes"])
+        #expect(await both.end() == 64)
     }
 
     @Test func `without a page, its paths belong to the modules`() async throws {
@@ -99,7 +109,7 @@ extension TestGateway {
         let gateway = try await gateway(.reads, TestGateway.samples + [broken.build()])
         let state = try await gateway.get("/page/state").json
         #expect(state["allowsChanges"] == false && state["ready"] == true)
-        let sample = try await gateway.state(of: "C")
+        let sample = try await gateway.state(of: "ModuleC")
         #expect(sample?["state"] == "active" && sample?["version"]?.string?.isEmpty == false)
         #expect(sample?["since"]?.int ?? 0 > 1_700_000_000_000)
         #expect(state["generations"]?.list?.contains { $0["number"] == sample?["generation"] } == true)
@@ -110,7 +120,7 @@ extension TestGateway {
         #expect(try await gateway.get("/page/state").text.contains("\u{202e}") == false)
         _ = try await gateway.call("C/add", "{\"a\": 1}")
         let figures = try await gateway.get("/page/statistics").json["actions"]?.list?.first { $0.list?[1] == "C/add" }
-        #expect(figures?.list?.prefix(4) == ["C", "C/add", 1, 0])
+        #expect(figures?.list?.prefix(4) == ["ModuleC", "C/add", 1, 0])
         try await gateway.end()
     }
 
@@ -167,30 +177,30 @@ extension TestGateway {
                 #expect(try answer.json["detail"]?.string?.contains("--allow-changes") == true)
             }
         }
-        #expect(try await gateway.state(of: "C")?["state"] == "active")
+        #expect(try await gateway.state(of: "ModuleC")?["state"] == "active")
         try await gateway.end()
     }
 
     @Test func `a module is removed and put back, after a look at what that does`() async throws {
         let gateway = try await gateway(.changes)
-        let dry = try await gateway.post("/page/remove", #"{"module": "C", "dryRun": true}"#).json
+        let dry = try await gateway.post("/page/remove", #"{"module": "ModuleC", "dryRun": true}"#).json
         #expect(dry["dryRun"] == true)
         let steps = try #require(dry["steps"]?.list)
-        #expect(steps.contains { $0.string?.hasPrefix("stops C ") == true })
-        #expect(try await gateway.state(of: "C")?["state"] == "active")
+        #expect(steps.contains { $0.string?.hasPrefix("stops ModuleC ") == true })
+        #expect(try await gateway.state(of: "ModuleC")?["state"] == "active")
         for header in [("Origin", "http://evil.example"), ("Sec-Fetch-Site", "cross-site")] {
-            #expect(try await gateway.post("/page/remove", #"{"module": "C"}"#, [header]).status == 403)
+            #expect(try await gateway.post("/page/remove", #"{"module": "ModuleC"}"#, [header]).status == 403)
         }
         // Somebody else has changed something in between.
-        let old = #"{"module": "C", "expected": ["something else"]}"#
+        let old = #"{"module": "ModuleC", "expected": ["something else"]}"#
         #expect(try await gateway.post("/page/remove", old).code == "conflict")
         #expect(try await gateway.call("C/add", "{\"a\": 1}").status == 200)
-        let body = Value.map(["module": "C", "expected": .list(steps)]).json
+        let body = Value.map(["module": "ModuleC", "expected": .list(steps)]).json
         #expect(try await gateway.post("/page/remove", body).status == 200)
         #expect(try await gateway.call("C/add", "{\"a\": 1}").status == 404)
-        #expect(try await gateway.get("/page/module?name=C").json["kept"]?.list?.count == 1)
-        let back = try await gateway.post("/page/rollback", #"{"module": "C", "dryRun": true}"#).json["steps"]
-        let again = Value.map(["module": "C", "expected": back ?? .null]).json
+        #expect(try await gateway.get("/page/module?name=ModuleC").json["kept"]?.list?.count == 1)
+        let back = try await gateway.post("/page/rollback", #"{"module": "ModuleC", "dryRun": true}"#).json["steps"]
+        let again = Value.map(["module": "ModuleC", "expected": back ?? .null]).json
         #expect(try await gateway.post("/page/rollback", again).status == 200)
         #expect(await becomesTrue { try await gateway.call("C/add", "{\"a\": 1}").status == 200 })
         #expect(try await gateway.post("/page/remove", #"{"module": "None"}"#).code == "unknownModule")
@@ -199,8 +209,8 @@ extension TestGateway {
 
     @Test func `two who remove the same module at once: one does it`() async throws {
         let gateway = try await gateway(.changes)
-        async let one = gateway.post("/page/remove", #"{"module": "C"}"#)
-        async let other = gateway.post("/page/remove", #"{"module": "C"}"#)
+        async let one = gateway.post("/page/remove", #"{"module": "ModuleC"}"#)
+        async let other = gateway.post("/page/remove", #"{"module": "ModuleC"}"#)
         let answers = try await [one.status, other.status]
         #expect(answers.sorted() == [200, 404])
         try await gateway.end()

@@ -55,7 +55,7 @@ final class Browser: Sendable {
             let id = answer["sessionId"]?.string ?? ""
             session.withLock { $0 = id }
         } catch {
-            driver.withLock { $0.terminate() }
+            driver.withLock { _ = kill($0.processIdentifier, SIGKILL) }
             throw error
         }
     }
@@ -63,10 +63,8 @@ final class Browser: Sendable {
     /// Ends the browser, then its driver.
     func end() async {
         _ = try? await command("DELETE", "")
-        driver.withLock { process in
-            process.terminate()
-            process.waitUntilExit()
-        }
+        // The driver does not end at SIGTERM.
+        driver.withLock { _ = kill($0.processIdentifier, SIGKILL) }
     }
 
     private func send(_ method: String, _ path: String, _ body: Value? = nil) async throws -> Value {

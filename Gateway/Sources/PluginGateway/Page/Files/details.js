@@ -22,7 +22,7 @@ export class Details {
         Object.assign(this, { holder, title, figures, changed });
         this.list = new PagedList(this.#calls, {
             caption: "Calls by action", columns: ["Action", "Calls", "Errors", "Calls per second", "99th percentile"],
-            key: (action) => action.action, row: callRow, empty: "Nothing was called yet.",
+            key: (action) => action.action, row: callRow, noun: "actions, hooks and subscribers", empty: "Nothing was called yet.",
         });
     }
 
@@ -43,7 +43,8 @@ export class Details {
             this.holder.replaceChildren(this.#status, this.#bar,
                 make("h3", {}, "Calls"), this.#calls, make("h3", {}, "Actions"), this.#actions);
         }
-        const generations = state.generations.filter((generation) => generation.name === module.name).reverse();
+        const generations = state.generations.filter((generation) => generation.name === module.name)
+            .sort((one, other) => (one.state === "retired") - (other.state === "retired") || other.number - one.number);
         const text = JSON.stringify([module, generations]);
         if (text !== this.#shown) {
             this.#shown = text;

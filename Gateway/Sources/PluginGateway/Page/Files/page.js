@@ -29,7 +29,7 @@ const fileName = (path) => path.slice(path.lastIndexOf("/") + 1);
 
 const modules = new PagedList(byId("module-list"), {
     caption: "Modules", columns: ["Module", "State", "Calls per second", "Since, and why"], key: (module) => module.key,
-    row: moduleRow, empty: "There is no such module.",
+    row: moduleRow, noun: "modules", empty: "There is no such module.",
 });
 
 function moduleRow(module) {
@@ -154,6 +154,8 @@ function set(element, text) {
 
 let pending;
 let lastState = 0;
+let asked = 0;
+let answered = 0;
 
 /** Asks for the state, but not more often than once a second. */
 function refreshSoon() {
@@ -163,9 +165,13 @@ function refreshSoon() {
 
 async function refresh() {
     clearTimeout(pending);
-    lastState = performance.now();
-    const answer = await ask("page/state");
     pending = undefined;
+    lastState = performance.now();
+    const mine = ++asked;
+    const answer = await ask("page/state");
+    // A later question may have been answered first.
+    if (mine < answered) return;
+    answered = mine;
     for (const module of answer.modules) {
         module.key = keyOf(module);
         module.searched = `${module.name ?? ""} ${module.file} ${module.state}`.toLowerCase();
@@ -183,7 +189,7 @@ async function refresh() {
 
 const problems = new PagedList(byId("problem-list"), {
     caption: "Problems", columns: ["Problem"], key: (problem) => problem.key,
-    row: (problem) => ({ cells: [make("td", {}, errorText(problem))] }), empty: "There are none.",
+    row: (problem) => ({ cells: [make("td", {}, errorText(problem))] }), noun: "problems", empty: "There are none.",
 });
 
 // MARK: Figures
@@ -222,7 +228,7 @@ let isLoading = false;
 
 const routes = new PagedList(byId("route-list"), {
     caption: "Routes", columns: ["Pattern", "Leads to", "Declared by", "Notes"], key: (route) => route.pattern, row: routeRow,
-    empty: "There is no such route.",
+    noun: "routes", empty: "There is no such route.",
 });
 
 function routeRow() {
@@ -319,6 +325,9 @@ function showEvents() {
 
 // MARK: The connection
 
+/** A browser has few connections to one server, so a page that nobody sees gives its own back after a while. */
+const UNSEEN = 10 * SECOND;
+const hidden = new Error("Nobody sees the page.");
 let wake = () => {};
 
 function interrupt(error) {
@@ -345,6 +354,10 @@ async function run() {
         } catch (thrown) {
             const error = reason ?? thrown;
             isConnected = false;
+            if (error === hidden) {
+                await seen();
+                continue;
+            }
             if (error.status === 401) {
                 await login();
                 pause = SECOND / 2;
@@ -354,6 +367,19 @@ async function run() {
             pause = Math.min(2 * pause, 10 * SECOND);
         }
     }
+}
+
+/** Waits until the page is seen. */
+function seen() {
+    return new Promise((resolve) => {
+        const look = () => {
+            if (document.hidden) return;
+            document.removeEventListener("visibilitychange", look);
+            resolve();
+        };
+        document.addEventListener("visibilitychange", look);
+        look();
+    });
 }
 
 function connected() {
@@ -434,7 +460,12 @@ byId("module-state").addEventListener("change", showModules);
 byId("route-filter").addEventListener("input", later(showRoutes));
 byId("route-kind").addEventListener("change", showRoutes);
 addEventListener("hashchange", selectFromAddress);
-document.addEventListener("visibilitychange", () => { if (!document.hidden && isConnected) refreshSoon(); });
+let unseen;
+document.addEventListener("visibilitychange", () => {
+    clearTimeout(unseen);
+    if (document.hidden) unseen = setTimeout(() => interrupt(hidden), UNSEEN);
+    else if (isConnected) refreshSoon();
+});
 
 byId("resolve-form").addEventListener("submit", async (event) => {
     event.preventDefault();
