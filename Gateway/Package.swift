@@ -50,6 +50,7 @@ let package = Package(
                 .product(name: "X509", package: "swift-certificates"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
             ],
+            resources: [.embedInCode("Page/Files")],
             swiftSettings: settings),
         .executableTarget(
             name: "GatewayProgram",

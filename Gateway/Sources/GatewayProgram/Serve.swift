@@ -71,10 +71,19 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "How long calls in flight may take to finish when the gateway ends, in seconds. (default: 10)")
     var drainTimeout: Double?
 
+    @Flag(help: "Let the page at “/” remove, roll back, restart and retry modules, for everybody who may use the gateway.")
+    var allowChanges = false
+
+    @Flag(help: "Serve no page. It shows paths of files and texts of errors to everybody who may use the gateway.")
+    var noPage = false
+
     @Flag(help: "Also load files that other users could have written.")
     var trust = false
 
     func validate() throws {
+        guard !(noPage && allowChanges) else {
+            throw ValidationError("--allow-changes is for the page: it and --no-page exclude each other.")
+        }
         let counts = [bodyLimit, callLimit, moduleCallLimit, connectionLimit].compactMap(\.self)
         guard counts.allSatisfy(ServeSettings.counts.contains), callLimit.map(ServeSettings.calls.contains) ?? true
         else {
@@ -108,6 +117,8 @@ struct Serve: AsyncParsableCommand {
         set(&settings.idleTimeout, idleTimeout)
         set(&settings.gateway.drainDelay, drainDelay.map { .seconds($0) })
         set(&settings.gateway.drainTimeout, drainTimeout.map { .seconds($0) })
+        if noPage { settings.gateway.page = .off }
+        if allowChanges { settings.gateway.page = .changes }
         if trust { settings.host.trustsEveryone = true }
         try settings.check()
         return settings
@@ -132,7 +143,13 @@ struct Serve: AsyncParsableCommand {
                 address: .hostname(address.host, port: address.port), serverName: nil,
                 availableConnectionsDelegate: MaximumAvailableConnections(settings.connectionLimit)),
             onServerRunning: { channel in
-                if let port = channel.localAddress?.port { print("Listening on \(address.shownHost):\(port)") }
+                if let port = channel.localAddress?.port {
+                    print("Listening on \(address.shownHost):\(port)")
+                    if settings.gateway.page != .off {
+                        let scheme = settings.certificate == nil ? "http" : "https"
+                        print("Page: \(scheme)://\(address.shownHost):\(port)\(settings.gateway.prefix)/")
+                    }
+                }
                 fflush(nil)
             }, logger: logger)
         var group = ServiceGroupConfiguration(

@@ -40,8 +40,21 @@ public struct GatewayConfiguration: Sendable {
     public var drainTimeout: Duration = .seconds(10)
     /// How many elements of a cursor one response may have.
     public var cursorLimit = 100_000
+    /// What the page at `/` offers. It shows more than calls need, such as the paths of files and the texts of errors, to
+    /// everybody who may use the gateway.
+    public var page = Page.reads
 
     public init() {}
+
+    /// What a gateway's page offers.
+    public enum Page: String, Sendable {
+        /// There is no page: `/` and `/page/` lead to routes of modules.
+        case off
+        /// It shows modules, routes and events, and calls remote actions.
+        case reads
+        /// Whoever may use the gateway can also remove, roll back, restart and retry modules.
+        case changes
+    }
 
     /// Who may use a gateway.
     public enum Access: Sendable {

@@ -26,6 +26,8 @@ public final class PluginGateway: Sendable {
     let threads: CallThreads
     let calls = CallsInFlight()
     let departures: Departures
+    let pageChanges = PageChanges()
+    let pageRoutes = PageRoutes()
     /// How many bodies are being read.
     let bodies = Mutex(0)
     private let phase = Mutex(Phase.starting)
@@ -97,6 +99,7 @@ public final class PluginGateway: Sendable {
                 return response
             }
             if let response = try operate(target, request) { return response }
+            if let response = try pageFile(target, request, connection) { return response }
             let client = Client(name: try await checkAccess(request, connection))
             return try await answer(target, request, client, connection)
         } catch {
@@ -115,6 +118,7 @@ public final class PluginGateway: Sendable {
         case "/metrics": return try reading(request) { metricsResponse() }
         case "/openapi.json": return try reading(request) { openAPIResponse() }
         case "/events": return try reading(request) { () throws(Problem) in try eventsResponse(request, connection) }
+        case _ where target.path.hasPrefix("/page/") && configuration.page != .off: return try await page(target, request)
         case _ where target.path.hasPrefix("/call/"): return try await call(target, request, client, connection)
         default: return try await open(target, request, client, connection)
         }
@@ -131,7 +135,7 @@ public final class PluginGateway: Sendable {
     }
 
     /// Makes the response to a request that only reads.
-    private func reading(
+    func reading(
         _ request: Request, _ make: () throws(Problem) -> Response
     ) throws(Problem) -> Response {
         guard request.method == .get || request.method == .head else {

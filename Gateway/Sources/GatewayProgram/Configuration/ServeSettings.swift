@@ -49,7 +49,7 @@ struct ServeSettings {
         let file = ConfigurationNode.File(path: path, places: JSONPlaces(bytes))
         let node = try ConfigurationNode(
             value, in: file,
-            ["plugins", "listen", "prefix", "tokens", "tls", "hosts", "cors", "limits", "timeouts", "host"])
+            ["plugins", "listen", "prefix", "tokens", "tls", "page", "hosts", "cors", "limits", "timeouts", "host"])
         host.folders = try node.paths("plugins") ?? []
         listen = try node.text("listen") ?? listen
         tokens = try node.path("tokens")
@@ -57,6 +57,12 @@ struct ServeSettings {
         gateway.prefix = try node.text("prefix") ?? ""
         guard gateway.prefix.isEmpty || (gateway.prefix.hasPrefix("/") && !gateway.prefix.hasSuffix("/")) else {
             throw node.error(["prefix"], "“prefix” must begin with “/”, and not end with it.")
+        }
+        if let word = try node.text("page") {
+            guard let page = GatewayConfiguration.Page(rawValue: word) else {
+                throw node.error(["page"], "“page” must be “off”, “reads” or “changes”.")
+            }
+            gateway.page = page
         }
         try readTLS(node)
         try readCORS(node)

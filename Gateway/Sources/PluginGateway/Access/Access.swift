@@ -29,13 +29,18 @@ extension PluginGateway {
             }
             return client.name
         case .loopback:
-            guard connection?.isLoopback == true else {
-                throw Problem(.forbidden, "Without tokens, only clients on the gateway's own machine may use it.")
-            }
-            try checkHost(request)
+            try checkLoopback(request, connection)
             try checkWebPage(request)
         }
         return nil
+    }
+
+    /// Keeps out clients on other machines.
+    func checkLoopback(_ request: Request, _ connection: Connection?) throws(Problem) {
+        guard connection?.isLoopback == true else {
+            throw Problem(.forbidden, "Without tokens, only clients on the gateway's own machine may use it.")
+        }
+        try checkHost(request)
     }
 
     /// Keeps out web pages that resolve their own name to this machine.
@@ -51,7 +56,7 @@ extension PluginGateway {
 
     /// Keeps out web pages of other origins: a browser sends their requests with the address and the certificate of its
     /// user.
-    private func checkWebPage(_ request: Request) throws(Problem) {
+    func checkWebPage(_ request: Request) throws(Problem) {
         let (origin, site) = (request.headers[.origin], request.headers[.fetchSite])
         guard origin != nil || site != nil else { return }
         let authority = (request.head.authority ?? "").lowercased()

@@ -64,7 +64,7 @@ extension PluginGateway {
     }
 
     /// The media type in lower case, without parameters; empty if there is none.
-    private func mediaType(of request: Request) throws(Problem) -> String {
+    func mediaType(of request: Request) throws(Problem) -> String {
         guard let text = request.headers[.contentType] else { return "" }
         let parts = text.split(separator: ";", maxSplits: 1, omittingEmptySubsequences: false)
         let type = parts[0].trimmingSpaces.lowercased()
@@ -78,7 +78,7 @@ extension PluginGateway {
     }
 
     /// Reads the body of a request, within its limits of size and time.
-    private func body(of request: Request) async throws(Problem) -> ByteBuffer {
+    func body(of request: Request) async throws(Problem) -> ByteBuffer {
         let limit = configuration.bodyLimit
         let tooLarge = Problem(.bodyTooLarge, "The body is larger than \(limit) bytes.", closes: true)
         if request.headers[.contentEncoding] != nil {

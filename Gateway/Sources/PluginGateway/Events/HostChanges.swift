@@ -51,7 +51,7 @@ extension GenerationStatus {
 }
 
 extension Value {
-    fileprivate func adding(_ key: String, _ value: Value) -> Value {
+    func adding(_ key: String, _ value: Value) -> Value {
         var entries = map ?? [:]
         entries[key] = value
         return .map(entries)

@@ -68,7 +68,7 @@ extension PluginGateway {
         for await change in changes {
             catalog.invalidate()
             let event = change.event
-            events.add(event.name, event.data)
+            events.add(event.name, event.data.adding("time", .time(Date())))
             count(event.name)
         }
     }

@@ -32,9 +32,10 @@ final class TestGateway: Sendable {
     ///
     /// - Parameters:
     ///   - modules: The paths of libraries, which are copied into the plugins folder.
+    ///   - wanted: The port to listen on; 0 for a free one.
     ///   - configure: Changes the settings of gateway and host.
     init(
-        _ modules: [String], tracer: any Tracer = NoOpTracer(),
+        _ modules: [String], tracer: any Tracer = NoOpTracer(), port wanted: Int = 0,
         _ configure: (inout GatewayConfiguration, inout HostConfiguration) -> Void = { _, _ in }
     ) async throws {
         folder = try makeFolder()
@@ -57,7 +58,7 @@ final class TestGateway: Sendable {
         let application = Application(
             responder: gateway.responder,
             server: .http1(configuration: .init(additionalChannelHandlers: [gateway.connectionHandler])),
-            configuration: .init(address: .hostname("127.0.0.1", port: 0)),
+            configuration: .init(address: .hostname("127.0.0.1", port: wanted)),
             onServerRunning: { channel in ports.port.withLock { $0 = channel.localAddress?.port } }, logger: logger)
         let group = ServiceGroup(
             configuration: .init(services: gateway.services(application), logger: logger))

@@ -222,6 +222,11 @@ final class Lifecycle: Sendable {
         try change { (context) throws(PluginError) in try context.restart(name) }
     }
 
+    func retry(_ name: String) throws(PluginError) {
+        try requireStarted()
+        try change { (context) throws(PluginError) in try context.retry(name) }
+    }
+
     func update() throws(PluginError) {
         try requireStarted()
         try change { $0.update() }
