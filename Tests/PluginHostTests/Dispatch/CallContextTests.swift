@@ -34,7 +34,7 @@ import Testing
         CModule(
             name: name,
             moreManifest: """
-                "routes": [{"pattern": "app://\(name)/:x", "action": "\(name)/read"}],
+                "routes": [{"pattern": "app://\(name)/1", "action": "\(name)/read"}],
                 "services": [{"name": "\(name)Service", "version": "1.0.0", "target": "\(name)"}],
                 """,
             code: Self.read + """
@@ -188,7 +188,7 @@ import Testing
                 try context.perform("One", "touch", ["object": callback, "action": "call"]),
                 try await context.call("One", "later"),
                 try await context.call("One", "askLater", ["Two"]),
-                try await context.open("app://Two/2"),
+                try await context.open("app://Two/1"),
                 try context.service("TwoService").perform("read", in: context),
             ]
         }

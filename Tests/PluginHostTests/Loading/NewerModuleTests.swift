@@ -46,7 +46,7 @@ import Testing
             name: "Newer",
             manifest: """
                 {"name": "Newer", "version": "1.0.0", \(more)"colour": "green", "hooks": ["setUp", "rainbow"],
-                 "routes": [{"pattern": "app://newer/:x", "action": "Newer/answer", "colour": "blue"}],
+                 "routes": [{"pattern": "app://newer/1", "action": "Newer/answer", "colour": "blue"}],
                  "targets": [{"name": "Newer", "actions": [{"name": "answer", "parameters": [], "rest": true},
                                                           {"name": "ask", "cached": true}, {"name": "newer"}]}]}
                 """,

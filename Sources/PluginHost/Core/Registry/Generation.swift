@@ -180,7 +180,8 @@ final class Generation: @unchecked Sendable {
         for event in manifest.events {
             subscriptions[event.name] = endpoint(event, "!\(event.name)", module, nil, moduleGate)
         }
-        for interceptor in manifest.interceptors {
+        for var interceptor in manifest.interceptors {
+            interceptor.isRemote = true  // It runs around calls from other programs, too.
             interceptors[interceptor.name] = endpoint(interceptor, "~\(interceptor.name)", module, nil, moduleGate)
         }
         for hook in manifest.hooks {

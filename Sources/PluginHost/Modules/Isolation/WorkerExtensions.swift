@@ -21,7 +21,7 @@ extension WorkerProcess {
             HostTable.profile.pointee.mark(table, name, request.b)
             return .answer()
         case PLUGIN_WIRE_CONFIGURATION: return configuration(table)
-        case PLUGIN_WIRE_CALL_CONTEXT: return callContext(of: parent(request.token, generation))
+        case PLUGIN_WIRE_CALL_CONTEXT: return callContext(of: parent(request.token, generation))  // Of no other call.
         case PLUGIN_WIRE_BIND:
             guard let target = request.string(0), let action = request.string(1) else { return nil }
             return .answer(HostTable.bound.pointee.bind(table, target, action))
@@ -61,7 +61,7 @@ extension WorkerProcess {
     }
 
     private func callContext(of call: plugin_token) -> plugin_wire_message {
-        let context = CallContexts.context(of: call != 0 ? call : ThreadContext.current?.currentCall ?? 0)
+        let context = CallContexts.context(of: call)
         var answer = plugin_wire_message.answer(context.isEmpty ? 0 : 1)
         guard !context.isEmpty else { return answer }
         context.lend { raw in

@@ -234,7 +234,7 @@ struct ModuleLoader {
         let factories = try entries(
             description.factories, description.factory_count, "factories", ("target", "make"), memory, file
         ) { ($0.target, unsafeBitCast($0.make, to: UInt.self)) }
-        try match(manifest, functions, factories, file)
+        try match(manifest, functions, factories, abiMinor: minor, file)
         let name = manifest.name
         if file.source == .file, process == nil {
             plugin_host_add_image(module, strdup("\(name) \(manifest.version) (\(path.printable))"), file.number)
@@ -345,10 +345,11 @@ struct ModuleLoader {
         return entries
     }
 
-    /// Checks that the manifest and the tables declare the same functions and factories.
+    /// Checks that the manifest and the tables declare the same functions and factories. A module with a newer minor
+    /// version may have functions for what this host has skipped in its manifest.
     private func match(
         _ manifest: ModuleManifest, _ functions: [String: plugin_function], _ factories: [String: plugin_factory],
-        _ file: StagedFile
+        abiMinor: UInt16, _ file: StagedFile
     ) throws(PluginError) {
         var declared: Set<String> = []
         for target in manifest.targets { declared.formUnion(target.actions.map { "\(target.name)/\($0.name)" }) }
@@ -363,7 +364,9 @@ struct ModuleLoader {
                     + "that name.\(didYouMean(missing, functions.keys)) The names in the function table of the "
                     + "description must be those of the manifest.")
         }
-        if let superfluous = Set(functions.keys).subtracting(declared).sorted().first {
+        if abiMinor <= UInt16(PLUGIN_ABI_MINOR),
+            let superfluous = Set(functions.keys).subtracting(declared).sorted().first
+        {
             throw PluginError(
                 .invalidManifest,
                 "\(file.original) has a function “\(superfluous.shortened)” that its manifest does not declare."
