@@ -98,6 +98,23 @@ import Testing
         #expect(try host.wait().code == 0)
     }
 
+    @Test func `SIGTERM ends a host while a call starts a registered module`() throws {
+        let begun = "\(program.folder.path)/begun"
+        var module = CModule(name: "Slow")
+        module.isSealed = true
+        module.setUp = "note(\"\(begun)\", \"yes\"); \(waiting)"
+        try module.build(into: program.plugins, as: "a.so")
+        let host = try program.start(
+            "run", "--lazy", "--socket", socket, "--hook-patience", "600", "--hook-timeout", "601")
+        let client = try SocketClient(socket)
+        #expect(eventually { state(of: "Slow", client) == "registered" })
+        client.request("call", ["target": "Slow", "action": "answer"])
+        #expect(eventually { access(begun, F_OK) == 0 })
+        host.signal(SIGTERM)
+        try program.folder.file("gate")
+        #expect(try host.wait().code == 0)
+    }
+
     @Test func `a file whose constructor hangs is listed, and the log says what it keeps from happening`() throws {
         var module = CModule(name: "Slow")
         module.code = "__attribute__((constructor)) static void begin(void) { \(waiting) }"
