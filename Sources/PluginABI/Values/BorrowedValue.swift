@@ -38,9 +38,7 @@ extension Value {
         case .object(let object): object.lend(to: body)
         case .string(let string): try string.lend(to: body)
         case .bytes, .list, .map:
-            let encoded = withUnsafePointer(to: self) {
-                EncodedValues(positional: UnsafeBufferPointer(start: $0, count: 1))
-            }
+            let encoded = EncodedValues(one: self)
             if let failure = encoded.failure { throw failure }
             withExtendedLifetime(encoded) { body(encoded.entries.pointee.value) }
         }

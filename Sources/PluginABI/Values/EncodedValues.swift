@@ -37,6 +37,14 @@
         self.init(values.count, size) { $0.write(positional: values) }
     }
 
+    /// Encodes one value, by position. Not inlined, because the code is long.
+    @inline(never)
+    init(one value: borrowing Value) {
+        var size = Size(1)
+        size.add(value)
+        self.init(1, size) { $0.write(one: value) }
+    }
+
     @inline(__always)
     init(_ count: Int, _ size: Size, write: (inout Writer) -> Void) {
         let bytes = size.failure == nil ? size.structures + size.text : 0
@@ -107,8 +115,9 @@ extension EncodedValues {
             }
         }
 
-        /// Not inlined, because values nest.
-        private mutating func add(one value: Value) { add(value) }
+        /// Not inlined, because values nest: the compiler would repeat the code several levels deep.
+        @inline(never)
+        private mutating func add(one value: borrowing Value) { add(value) }
 
         @inline(__always)
         mutating func add(string: borrowing String) {
@@ -166,6 +175,11 @@ extension EncodedValues {
             }
         }
 
+        mutating func write(one value: borrowing Value) {
+            let start = reserve(plugin_entry.self, 1)
+            start.initialize(to: plugin_entry(key: plugin_string(), value: encode(value)))
+        }
+
         @inline(__always)
         mutating func encode(_ value: borrowing Value) -> plugin_value {
             switch value {
@@ -195,7 +209,8 @@ extension EncodedValues {
         }
 
         /// Not inlined, because values nest.
-        private mutating func encode(one value: Value) -> plugin_value { encode(value) }
+        @inline(never)
+        private mutating func encode(one value: borrowing Value) -> plugin_value { encode(value) }
 
         @inline(__always)
         mutating func encode(string: borrowing String) -> plugin_value {

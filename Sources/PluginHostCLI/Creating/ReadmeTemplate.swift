@@ -1,10 +1,12 @@
 /// The README of a new module.
 enum ReadmeTemplate {
-    /// - Parameter commands: Commands, and what each one does.
+    /// - Parameter commands: Commands, each of one or more lines, and what each one does.
     static func text(_ name: ModuleName, _ commands: [(command: String, effect: String)]) -> String {
-        let width = commands.map(\.command.count).max() ?? 0
-        let lines = commands.map { command, text in
-            command + String(repeating: " ", count: width - command.count) + "  # " + text
+        // The comment stands on the last line of a command.
+        let widths = commands.map { $0.command.split(separator: "\n").last?.count ?? 0 }
+        let width = widths.max() ?? 0
+        let lines = zip(commands, widths).map { line, own in
+            line.command + String(repeating: " ", count: width - own) + "  # " + line.effect
         }
         return """
             # \(name.text)

@@ -43,7 +43,11 @@ enum SwiftTemplate {
             [
                 ("swift test", "builds it, and tests it in a host"),
                 (
-                    "swift build -c release -Xlinker -s -Xlinker --version-script=exports.map",
+                    """
+                    swift build -c release -Xlinker -s -Xlinker --version-script=exports.map \\
+                        -Xswiftc -Xfrontend -Xswiftc -function-sections \\
+                        -Xswiftc -Xfrontend -Xswiftc -internalize-at-link
+                    """,
                     "builds it for installation"
                 ),
                 ("pluginhost check \(library)", "checks it before you ship it"),
