@@ -23,7 +23,7 @@ public struct RemoteCall: Sendable {
     /// The demands of the action on other programs (`.remote(requires: "login")`).
     public let demands: [String]
     /// The trace of the call, and on whose behalf it is made; empty if the program has set neither
-    /// (``PluginHost/withCallContext(_:_:)``).
+    /// (`PluginHost.withCallContext`).
     public let callContext: CallContext
 }
 

@@ -29,7 +29,7 @@ extension PluginHost {
     ///     routes.
     ///   - body: The closure. Its result, of any type that an action can return, or the error that it throws, is the
     ///     outcome of opening the URL.
-    /// - Throws: The errors of ``addRoute(_:to:name:summary:defaults:transition:groups:)``.
+    /// - Throws: The errors of ``addRoute(_:to:name:summary:defaults:transition:groups:method:)``.
     public func addRoute(
         _ pattern: String, name: String? = nil, summary: String = "", defaults: NamedValues = [:],
         isRemote: Bool = false, requires demands: [String] = [],

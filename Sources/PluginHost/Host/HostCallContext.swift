@@ -18,7 +18,7 @@ extension PluginHost {
     ///   - body: Makes the calls. It gets a context to make them through.
     /// - Returns: The result of `body`.
     /// - Throws: The error of `body`; ``/PluginABI/PluginError/Code/invalidValue`` if the name of the caller is empty or
-    ///   too long; ``/PluginABI/PluginError/Code/tooManyCalls``.
+    ///   too long; ``/PluginABI/PluginError/Code/recursionLimit``.
     public func withCallContext<Result>(
         _ callContext: CallContext, _ body: (_ context: HostContext) throws -> Result
     ) throws -> Result {
@@ -34,7 +34,7 @@ extension PluginHost {
     ///   - body: Makes the calls. It gets a context to make them through.
     /// - Returns: The result of `body`.
     /// - Throws: The error of `body`; ``/PluginABI/PluginError/Code/invalidValue`` if the name of the caller is empty or
-    ///   too long; ``/PluginABI/PluginError/Code/tooManyCalls``.
+    ///   too long; ``/PluginABI/PluginError/Code/recursionLimit``.
     public func withCallContext<Result>(
         _ callContext: CallContext, _ body: (_ context: HostContext) async throws -> Result
     ) async throws -> Result {

@@ -181,13 +181,13 @@ extension PluginHost {
     /// ``/PluginABI/RouteMethod/get``.
     ///
     /// - Parameters:
-    ///   - url: A URL, as for ``open(_:_:origin:timeout:)``.
+    ///   - url: A URL whose scheme is one of ``HostConfiguration/schemes``.
     ///   - method: The method.
     ///   - parameters: Values of any kind, which have precedence over those in the URL.
     ///   - origin: ``/PluginABI/CallOrigin/remote`` for a URL from outside the program.
     ///   - timeout: The timeout, as for ``call(_:_:_:timeout:)``.
     /// - Throws: ``/PluginABI/PluginError/Code/methodNotAllowed`` if the URL matches routes of other methods only
-    ///   (``resolve(_:method:_:origin:)`` lists them); the errors of ``open(_:_:origin:timeout:)``.
+    ///   (``resolve(_:method:_:origin:)`` lists them); the errors of `open` without a method.
     @discardableResult
     public func open(
         _ url: String, method: RouteMethod, _ parameters: Parameters = [:], origin: CallOrigin = .local,

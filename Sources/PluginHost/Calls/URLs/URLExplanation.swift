@@ -1,6 +1,6 @@
 public import PluginABI
 
-/// The explanation of what a URL leads to, and why: the answer of ``PluginHost/resolve(_:_:origin:)``.
+/// The explanation of what a URL leads to, and why: the answer of ``PluginHost/resolve(_:method:_:origin:)``.
 public struct URLExplanation: Sendable {
     /// The URL as it was given.
     public let url: String

@@ -60,7 +60,7 @@ extension HostCore {
     /// Begins a call with a context.
     ///
     /// - Parameter parent: The call for which it is made, or 0.
-    /// - Throws: `invalidValue` if the context has an invalid caller; `tooManyCalls`.
+    /// - Throws: `invalidValue` if the context has an invalid caller; `recursionLimit` if too many calls are in flight.
     func begin(_ context: CallContext, parent: plugin_token) throws(PluginError) -> RootCall {
         try context.check()
         guard let record = RecordPool.take() else { throw .tooManyCalls }
