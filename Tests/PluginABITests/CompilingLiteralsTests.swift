@@ -70,7 +70,7 @@ import Testing
         #expect(output.contains("File0.swift:8:") && output.contains(Self.sentence), "\(output)")
         let other = try await Compiler.refusal(source("[1, text]"))
         #expect(!other.contains(Self.sentence), "\(other)")
-        let entries = (0..<10).map { "\"k\($0)\": n * \($0) + text.count - (map[\"x\"]?.int ?? 3)" }
+        let entries = (0..<5).flatMap { ["\"k\($0)\": n * \($0) + 1", "\"t\($0)\": text + \"x\""] }
         try await Compiler.check(
             source("[\(entries.joined(separator: ", "))]"), ["-Xfrontend", "-solver-scope-threshold=20000"])
         try await Compiler.check(source("[\"a\": text, \"n\": n, \"tags\": [\"red\", .int(n)] as Value, \"m\": nil]"))

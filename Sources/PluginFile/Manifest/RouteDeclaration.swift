@@ -31,8 +31,8 @@ extension ManifestNode {
             let action = "\(route.target)/\(route.action)"
             guard actions.contains(action) else {
                 throw error(
-                    "the route \"\(route.pattern)\" leads to \(action), which the module does not have."
-                        + didYouMean(action, actions))
+                    "the route \"\(route.pattern)\" leads to \(action), which the module does not have",
+                    didYouMean(action, actions))
             }
             return route
         }

@@ -33,8 +33,8 @@ extension ManifestNode {
             let service = try ModuleManifest.Service(node)
             guard let target = targets.first(where: { $0.name == service.target }) else {
                 throw node.error(
-                    "it is implemented by the target \"\(service.target.shortened)\", which the module does not have."
-                        + didYouMean(service.target, targets.map(\.name)))
+                    "it is implemented by the target \"\(service.target.shortened)\", which the module does not have",
+                    didYouMean(service.target, targets.map(\.name)))
             }
             try node.check(
                 !service.isSingleton || target.instance != .perCall,

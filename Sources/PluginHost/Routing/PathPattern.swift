@@ -7,12 +7,9 @@ final class PathPattern: Sendable {
     private let source: (text: String, start: Int)
     /// The parts; `nil` if ``PlainPattern`` has read the pattern. The parts then follow from the segments.
     private let parsedParts: [PatternPart]?
-    /// The segments that the route table decides one by one.
-    let segments: [PathSegment]
-    /// How specific the rest of the pattern is, if there is one.
-    let rest: PathSegment.Rank?
-    /// The variants of a pattern with optional groups; otherwise empty. `segments` and `rest` are those of the first
-    /// one.
+    /// The segments that the route table decides one by one, and how specific the rest is.
+    let division: PathSegment.Division
+    /// The variants of a pattern with optional groups; otherwise empty. `division` is that of the first one.
     let variants: [Variant]
     let delimiter: UInt32
     /// The automaton, if a search needs it.
@@ -26,6 +23,10 @@ final class PathPattern: Sendable {
     static let mostBytes = 1 << 20
 
     var text: String { Self.text(source) }
+    /// The segments that the route table decides one by one.
+    var segments: [PathSegment] { division.segments }
+    /// How specific the rest of the pattern is, if there is one.
+    var rest: PathSegment.Rank? { division.rest }
 
     private static func text(_ source: (text: String, start: Int)) -> String {
         source.start == 0 ? source.text : String(source.text.utf8.dropFirst(source.start))!
@@ -54,8 +55,8 @@ final class PathPattern: Sendable {
             )
         }
         if earlierNames.isEmpty, let plain = PlainPattern(text, from: start, delimiter: delimiter) {
-            (parsedParts, segments, names) = (nil, plain.segments, plain.names)
-            (rest, variants, preparedAutomaton, isPlain) = (nil, [], nil, true)
+            (parsedParts, division, names) = (nil, PathSegment.Division(segments: plain.segments), plain.names)
+            (variants, preparedAutomaton, isPlain) = ([], nil, true)
             return
         }
         let whole = pattern ?? text
@@ -66,8 +67,9 @@ final class PathPattern: Sendable {
         parsedParts = parts
         names = written.map(\.name).filter { !$0.isEmpty }
         let isOptional = parts.contains { $0.modifier == .optional || $0.modifier == .zeroOrMore }
-        let (segments, rest) = PathSegment.divide(parts, delimiter.value)
-        isPlain = !isOptional && rest == nil && segments.allSatisfy { $0.rank == .literal || $0 == .name }
+        let division = PathSegment.divide(parts, delimiter.value)
+        isPlain =
+            !isOptional && division.rest == nil && division.segments.allSatisfy { $0.rank == .literal || $0 == .name }
         // A search needs the automata of hosts with groups, and of all paths below them.
         let isDecidedByTree = isPlain && earlierNames.isEmpty && (delimiter == "/" || names.isEmpty)
         preparedAutomaton = isDecidedByTree ? nil : try Automaton(parts, delimiter: delimiter.value, of: whole)
@@ -75,17 +77,17 @@ final class PathPattern: Sendable {
             isOptional
             ? Self.variants(of: parts, delimiter.value, steps: preparedAutomaton?.work.perScalar ?? 0) : []
         if let first = variants.first {
-            (self.segments, self.rest) = (first.segments, first.rest)
+            self.division = first.division
         } else if delimiter != "/", isPlain, names.isEmpty {
-            (self.segments, self.rest) = ([.literal(parts.flatMap(\.literalBytes))], nil)
+            self.division = PathSegment.Division(segments: [.literal(parts.flatMap(\.literalBytes))])
         } else {
-            (self.segments, self.rest) = (segments, rest)
+            self.division = division
         }
     }
 
     /// Creates the same pattern with other names for some of its groups.
     init(_ other: PathPattern, renaming renamed: [String: String]) {
-        (source, delimiter, segments, rest) = (other.source, other.delimiter, other.segments, other.rest)
+        (source, delimiter, division) = (other.source, other.delimiter, other.division)
         (preparedAutomaton, isPlain, variants) = (other.preparedAutomaton, other.isPlain, other.variants)
         parsedParts = other.parsedParts?.map { part in
             var part = part

@@ -13,6 +13,9 @@ enum PathSegment: Hashable, Sendable {
         case literal, mixed, expression, name, repeated, anything
 
         static func < (left: Rank, right: Rank) -> Bool { left.rawValue < right.rawValue }
+
+        /// The rank in ``Division/specificity(end:)``, where smaller numbers stand for ends.
+        var byte: UInt8 { UInt8(rawValue) + 2 }
     }
 
     var rank: Rank {
@@ -24,11 +27,38 @@ enum PathSegment: Hashable, Sendable {
         }
     }
 
-    /// Returns the leading segments of a pattern that can be decided alone, and how specific the rest is if they are
-    /// not the whole pattern.
+    /// A pattern, divided into what can be decided alone and the rest.
+    struct Division {
+        /// The leading segments that can be decided alone.
+        let segments: [PathSegment]
+        /// How specific the rest is, if the segments are not the whole pattern.
+        var rest: Rank? = nil
+        /// How specific the pattern is behind the part that begins the rest, as ``specificity(end:)`` says.
+        var behind: [UInt8] = []
+
+        /// Returns how specific the pattern is. Of two patterns, the one whose bytes precede lexicographically is the
+        /// more specific one. The ranks of the segments come first, then the end. Behind a part that can have any number
+        /// of segments, what follows is compared in the same way, and the end comes last.
+        ///
+        /// - Parameter end: What stands for the end: 0, or 1 for that of a pattern with optional groups; the largest
+        ///   number behind such a part.
+        func specificity(end: UInt8) -> [UInt8] {
+            let ranks = segments.map(\.rank.byte)
+            return switch rest {
+            case nil: ranks + [end]
+            case .repeated?, .anything?: ranks + [rest!.byte] + behind
+            // Anything may follow the segment that begins the rest.
+            case let rest?: ranks + [rest.byte, Rank.anything.byte] + behind
+            }
+        }
+    }
+
+    /// Divides a pattern.
     ///
-    /// - Parameter separator: The separator of segments: `/` in paths, `.` in hosts.
-    static func divide(_ parts: [PatternPart], _ separator: UInt32) -> ([PathSegment], rest: Rank?) {
+    /// - Parameters:
+    ///   - separator: The separator of segments: `/` in paths, `.` in hosts.
+    ///   - depth: How many parts of any number of segments are taken into account.
+    static func divide(_ parts: [PatternPart], _ separator: UInt32, depth: Int = 8) -> Division {
         var segments: [[PatternPart]] = [[]]
         func add(_ scalars: [UInt32]) {
             let pieces = scalars.split(separator: separator, omittingEmptySubsequences: false)
@@ -53,9 +83,13 @@ enum PathSegment: Hashable, Sendable {
             let begun = part.modifier != .once && part.begins(with: separator) ? [] : segments.removeLast()
             let next = index + 1 < parts.count ? parts[index + 1] : nil
             let isMixed = !begun.isEmpty || part.isMixed(separator, before: next)
-            return (segments.map(classify), rest: isMixed ? .mixed : rank(of: part))
+            let following = (part.suffix.isEmpty ? [] : [.literal(part.suffix)]) + parts[(index + 1)...]
+            return Division(
+                segments: segments.map(classify), rest: isMixed ? .mixed : rank(of: part),
+                behind: following.isEmpty || depth == 0
+                    ? [.max] : divide(following, separator, depth: depth - 1).specificity(end: .max))
         }
-        return (segments.map(classify), nil)
+        return Division(segments: segments.map(classify))
     }
 
     private static func classify(_ parts: [PatternPart]) -> PathSegment {

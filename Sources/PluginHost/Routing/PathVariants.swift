@@ -4,18 +4,20 @@ extension PathPattern {
     /// the segments before it.
     struct Variant: Sendable {
         let parts: [PatternPart]
-        let segments: [PathSegment]
-        /// How specific the rest is, if the segments are not the whole variant.
-        let rest: PathSegment.Rank?
+        let division: PathSegment.Division
         /// Decides whether a component matches; `nil` if the segments decide it.
         let automaton: Automaton?
 
         init(_ parts: [PatternPart], _ delimiter: UInt32) {
             self.parts = parts
-            (segments, rest) = PathSegment.divide(parts, delimiter)
-            let isDecidedBySegments = rest == nil && delimiter == PathScalars.separator
+            division = PathSegment.divide(parts, delimiter)
+            let isDecidedBySegments = division.rest == nil && delimiter == PathScalars.separator
             automaton = isDecidedBySegments ? nil : Automaton(bounded: parts, delimiter: delimiter)
         }
+
+        var segments: [PathSegment] { division.segments }
+        /// How specific the rest is, if the segments are not the whole variant.
+        var rest: PathSegment.Rank? { division.rest }
     }
 
     /// How many variants a pattern may have. Further optional groups belong to the rest.
@@ -70,19 +72,9 @@ extension PathPattern {
         return variants.reduce(0) { $0 + ($1.automaton?.work.perScalar ?? 0) }
     }
 
-    /// Returns how specific a variant is: of two variants that match a component, the one whose bytes precede
-    /// lexicographically is the more specific one. The ranks of the segments come first; then the end of a pattern
-    /// without optional groups precedes that of one with such groups, which precedes what can have any number of
-    /// segments.
+    /// Returns how specific a variant is; see ``PathSegment/Division/specificity(end:)``. The end of a pattern without
+    /// optional groups precedes that of one with such groups.
     func specificity(ofVariant number: Int) -> [UInt8] {
-        func byte(_ rank: PathSegment.Rank) -> UInt8 { UInt8(rank.rawValue) + 2 }
-        let ranks = segments(ofVariant: number).map { byte($0.rank) }
-        return switch rest(ofVariant: number) {
-        case nil: ranks + [variants.isEmpty ? 0 : 1]
-        case .repeated?: ranks + [byte(.repeated)]
-        case .anything?: ranks + [byte(.anything)]
-        // Anything may follow the segment that begins the rest.
-        case let rest?: ranks + [byte(rest), byte(.anything)]
-        }
+        variants.isEmpty ? division.specificity(end: 0) : variants[number].division.specificity(end: 1)
     }
 }

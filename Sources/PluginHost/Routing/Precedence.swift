@@ -66,7 +66,9 @@ extension PathPattern {
 
     /// Returns the words for an element of ``specificity(ofVariant:)``.
     private static func words(_ byte: UInt8) -> String {
-        guard byte > 1 else { return byte == 0 ? "the end" : "the end of a pattern with optional groups" }
+        guard byte > 1, byte < .max else {
+            return byte == 1 ? "the end of a pattern with optional groups" : "the end"
+        }
         return switch PathSegment.Rank(rawValue: Int(byte) - 2) {
         case .literal: "a literal"
         case .mixed: "a literal mixed with groups"

@@ -246,10 +246,11 @@ struct ModuleCheck: Sendable {
         _ reason: String, during call: String?, _ stack: [CodePlace], _ step: CheckStep, _ result: inout CheckResult
     ) {
         let location = call.map { " at \($0)" } ?? ""
-        if isolates, reason.hasPrefix("Its process ended with the exit code "), !reason.contains("pluginhost-worker: ") {
+        let isExit = reason.hasPrefix("Its process ended with the exit code ")
+        if isolates, isExit, !reason.contains("pluginhost-worker: ") {
             result.fail(
-                "It ends its process\(location). \(reason) Calls that run in it then fail.", advice: "Never call exit."
-            )
+                "It ends its process\(location). \(reason) Calls that run in it then fail.",
+                advice: "Never call exit.")
             return
         }
         // In a recursion through a few functions, some places occur again and again.

@@ -92,11 +92,12 @@ struct Symbolizer: Sendable {
     }
 
     /// Returns the location that says most about a crash: of the first function on the stack, the innermost first, that
-    /// has a line and is not of `PluginABI`.
+    /// has a line and is not of `PluginABI`. A runtime error in Swift may have no line: then one that has none.
     func location(ofCrash stack: [CodePlace]) -> CodeLocation? {
         let locations = locations(of: stack)
-        return locations.first { $0.source != nil && !$0.isOfInterface } ?? locations.first { $0.source != nil }
-            ?? locations.first
+        let own = locations.filter { !$0.isOfInterface }
+        return own.first { $0.source != nil } ?? own.first { $0.function != nil }
+            ?? locations.first { $0.source != nil } ?? locations.first
     }
 
     /// Whether the tool names the nearest function that it knows, however far away, if it does not know the right one.

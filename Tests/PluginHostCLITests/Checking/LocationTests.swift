@@ -141,6 +141,18 @@ import Testing
         #expect(Symbolizer(tool: nil).location(ofCrash: []) == nil)
     }
 
+    @Test func `A function without a line precedes those of the interface`() throws {
+        let folder = try TemporaryFolder()
+        let lines = "trap\n//<compiler-generated>:?\nresolve\n/x/Sources/PluginABI/A.swift:7\nmain\n/x/main.swift:9\n"
+        let script = "#!/bin/sh\nprintf '\(lines.replacing("\n", with: "\\n"))'\n"
+        let tool = try folder.file("tool", Data(script.utf8), mode: 0o755)
+        func location(_ count: UInt64) -> CodeLocation? {
+            Symbolizer(tool: tool).location(ofCrash: (0..<count).map { CodePlace(file: "/x/shop.so", offset: $0) })
+        }
+        #expect(location(2)?.function == "trap")
+        #expect(location(3)?.source?.file == "/x/main.swift")
+    }
+
     @Test func `Lines of the report of a crash are read`() {
         let place = CodePlace(line: "place 00000000000010f9 /a b/libshop.so")
         #expect(place == CodePlace(file: "/a b/libshop.so", offset: 0x10f9))

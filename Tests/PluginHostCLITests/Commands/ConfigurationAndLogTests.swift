@@ -64,7 +64,10 @@ import Testing
     @Test func `a mistake in the configuration has the file, and where it is not JSON the line and the column`() throws
     {
         for (text, problem) in [
-            ("{\n  \"ModuleA\": {\"é\": 1,}\n}", "a “,” stands after the last element, at line 2, column 21."),
+            (
+                "{\n  \"ModuleA\": {\"é\": 1,}\n}",
+                "is not valid JSON: a “,” stands after the last element, at line 2, column 21."
+            ),
             ("{\"A\": {},\r\n\"A\": {}}", "has the name “A” twice, at line 2, column 1. Use each name once."),
             ("{\"A\":\n\n", "is not valid JSON: a value is missing, at line 3, column 1."),
             ("{\"isolation\": [{\"modul\": \"A\"}]}", "is not valid. In the rule for isolated modules"),

@@ -66,6 +66,10 @@ import Testing
         ("x/7/b", "x/:z(\\d+)/b", "x/:a([0-9])/:b"),
         ("x/7/b/c", "x/:z(\\d+)/:b/c", "x/:a([0-9])/:b/*"),
         ("x/7/b/c", "x/:z(\\d+)/:b/:c", "x/:a([0-9])/:b/:c+"),
+        // Behind a part of any number of segments, what follows it decides; a pattern that ends with it comes last.
+        ("x/a/y", "x/*/y", "x/*"), ("x/a/c", "x/:b+/c", "x/:a+"), ("x/a/c", "x/*/c", "x/*/:a"),
+        ("x/a/c", "x/*/:z", "x/*/:a+"), ("x/a/c/d", "x/*/c/*", "x/*"), ("x/img-1.png", "x/img-*.png", "x/img-*"),
+        ("x/a/b/c", "x/*/b/c", "x/*/*/c"), ("x/a/b/c", "x/*/*/c", "x/*/*"), ("x/a/b/c", "x/*/b/c", "x/*/c"),
     ]
 
     @Test("Of two paths that match, the more specific one is found, in any order", arguments: pathCases)
@@ -87,7 +91,7 @@ import Testing
         ("a-7.test", "a-:z.test", ":a([a-z]-\\d).test"), ("a.b.test", "a.:z.test", ":a.b.test"),
         ("a.b.test", ":z.b.test", ":a.:b.test"), ("a.b.test", ":z.:b.test", "*.b.test"),
         ("a.test", ":z(a).test", "{:sub.}?test"), ("test", "{:sub.}?test", ":a"), ("a.test", "a{.test}?", ":a.test"),
-        ("a.test", ":z.test", "{:sub.}?test"),
+        ("a.test", ":z.test", "{:sub.}?test"), ("a.test", "*.test", "*"), ("a.b.test", "*.b.test", "*.test"),
     ]
 
     @Test("Hosts are ranked as paths are, label by label", arguments: hostCases)
@@ -118,9 +122,9 @@ import Testing
     /// Pairs of patterns that match one URL and are equally specific.
     @Test(arguments: [
         ("h://x/img-:id.png", "h://x/:a-:b.png"), ("h://x/a-:id", "h://x/:b-c"),
-        ("h://x/:n(\\d+)", "h://x/:m(\\d\\d)"), ("h://x/a-*", "h://x/:b-*"), ("h://x/*", "h://x/*/y"),
-        ("h://x/a-:b/*", "h://x/a-*"), ("h://x{/a}?", "h://x{/b}?"), ("h://x/:a+", "h://x/:b+/c"),
-        ("h://:a(\\d+)/x", "h://:b(\\d)/x"), ("h://a-:b/x", "h://:c-d/x"), ("h://*.test/x", "h://*/x"),
+        ("h://x/:n(\\d+)", "h://x/:m(\\d\\d)"), ("h://x/a-*", "h://x/:b-*"),
+        ("h://x/a-:b/*", "h://x/a-*"), ("h://x{/a}?", "h://x{/b}?"), ("h://x/*/a/*", "h://x/*/b/*"),
+        ("h://:a(\\d+)/x", "h://:b(\\d)/x"), ("h://a-:b/x", "h://:c-d/x"),
         ("h://{:a.}?test/x", "h://{:b.}?{:c.}?test/x"), ("//:a(\\d)/x", "//:b([0-9])/x"),
         ("h://:a(\\d)/:x", "h://:b([0-9])/:y"), ("h:///:a(\\d)", "h:///:b([0-9])"),
         ("h://x/:a-1/:b(\\d)", "h://x/a-:b/:c(\\d)"),
