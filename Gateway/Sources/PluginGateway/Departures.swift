@@ -12,9 +12,15 @@ final class Departures: Sendable {
     }
 
     private let writeTimeout: Duration
+    private let bodyLimit: Int
     private let connections = Mutex<[ObjectIdentifier: Connected]>([:])
 
-    init(writeTimeout: Duration) { self.writeTimeout = writeTimeout }
+    init(writeTimeout: Duration, bodyLimit: Int) { (self.writeTimeout, self.bodyLimit) = (writeTimeout, bodyLimit) }
+
+    /// The handler for a connection.
+    fileprivate func handler() -> ConnectionHandler {
+        ConnectionHandler(self, writeTimeout: writeTimeout, bodyLimit: bodyLimit)
+    }
 
     /// Calls `leave` once, on the thread of the connection or immediately, if the client leaves before ``forget(_:)``,
     /// or has left already. Requests of a connection come one after the other.
@@ -25,8 +31,7 @@ final class Departures: Sendable {
         let channel = connection.channel
         let id = ObjectIdentifier(channel)
         if set(leave, id) { return }
-        try? await channel.pipeline.addHandler(ConnectionHandler(self, writeTimeout: writeTimeout), position: .first)
-            .get()
+        try? await channel.pipeline.addHandler(handler(), position: .first).get()
         if !set(leave, id) { leave() }
     }
 
@@ -42,6 +47,15 @@ final class Departures: Sendable {
 
     func forget(_ connection: Connection) {
         connections.withLock { $0[ObjectIdentifier(connection.channel)]?.leave = nil }
+    }
+
+    /// Holds something until the client has read all that was written so far, or its connection is closed.
+    func hold(_ share: UnsentResults.Share, _ connection: Connection) {
+        let channel = connection.channel
+        // After the writes, which go to the thread of the connection as well.
+        channel.eventLoop.execute {
+            try? channel.pipeline.syncOperations.handler(type: ConnectionHandler.self).hold(share)
+        }
     }
 
     /// The client that has shown a certificate, if that has been found out.
@@ -70,15 +84,13 @@ final class Departures: Sendable {
 }
 
 extension PluginGateway {
-    /// A handler for each connection of the server. It notices that the client leaves, and closes the connection if the
-    /// client does not read for ``GatewayConfiguration/writeTimeout``.
+    /// A handler for each connection of the server. It notices that the client leaves, answers `Expect: 100-continue`, and
+    /// closes the connection if the client does not read for ``GatewayConfiguration/writeTimeout``.
     ///
     ///     HTTPServerBuilder.http1(configuration: .init(additionalChannelHandlers: [gateway.connectionHandler]))
     ///
     /// Without it, the gateway adds one when the first call of a connection begins.
-    public var connectionHandler: any RemovableChannelHandler {
-        ConnectionHandler(departures, writeTimeout: configuration.writeTimeout)
-    }
+    public var connectionHandler: any RemovableChannelHandler { departures.handler() }
 }
 
 /// Used on the thread of its connection only.
@@ -88,19 +100,25 @@ private final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     private let departures: Departures
     private let writeTimeout: TimeAmount
+    private let bodyLimit: Int
     /// How many writes the client has not read, and when the last one was read or the first one begun.
     private var unread = 0
     private var progress = NIODeadline.now()
     private var timer: Scheduled<Void>?
+    /// What is held until nothing is unread.
+    private var held: [UnsentResults.Share] = []
 
-    init(_ departures: Departures, writeTimeout: Duration) {
-        self.departures = departures
+    init(_ departures: Departures, writeTimeout: Duration, bodyLimit: Int) {
+        (self.departures, self.bodyLimit) = (departures, bodyLimit)
         self.writeTimeout = TimeAmount(writeTimeout)
     }
 
     // MARK: The client leaves
 
-    func handlerAdded(context: ChannelHandlerContext) { departures.come(ObjectIdentifier(context.channel)) }
+    func handlerAdded(context: ChannelHandlerContext) {
+        departures.come(ObjectIdentifier(context.channel))
+        RequestHeadHandler.add(to: context, bodyLimit: bodyLimit)
+    }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case .inputClosed? = event as? ChannelEvent { departures.left(ObjectIdentifier(context.channel)) }
@@ -129,10 +147,13 @@ private final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         promise.futureResult.whenComplete { [self] _ in
             unread -= 1
             progress = .now()
+            if unread == 0 { held = [] }
         }
         if timer == nil { check(context.channel, after: writeTimeout) }
         context.write(data, promise: promise)
     }
+
+    func hold(_ share: UnsentResults.Share) { if unread > 0 { held.append(share) } }
 
     private func check(_ channel: any Channel, after delay: TimeAmount) {
         timer = channel.eventLoop.scheduleTask(in: delay) { [self] in

@@ -25,6 +25,8 @@ public struct GatewayConfiguration: Sendable {
     public var callLimit = 256
     /// How many calls of one module may be in flight; 1 or more.
     public var moduleCallLimit = 64
+    /// How many bytes of results may wait for clients to read them; results of at most 64 KiB do not count.
+    public var unsentLimit = 256 << 20
     /// How many event streams may be open.
     public var streamLimit = 1000
     /// How many events are kept for clients that resume a stream; 1 or more.

@@ -28,6 +28,7 @@ public final class PluginGateway: Sendable {
     let departures: Departures
     let pageChanges = PageChanges()
     let pageRoutes = PageRoutes()
+    let unsent: UnsentResults
     /// How many bodies are being read.
     let bodies = Mutex(0)
     private let phase = Mutex(Phase.starting)
@@ -53,8 +54,9 @@ public final class PluginGateway: Sendable {
         admission = Admission(total: configuration.callLimit, perModule: configuration.moduleCallLimit)
         catalog = Catalog(host)
         events = EventLog(kept: configuration.keptEvents, streams: configuration.streamLimit)
+        unsent = UnsentResults(limit: configuration.unsentLimit)
         threads = CallThreads(limit: configuration.callLimit)
-        departures = Departures(writeTimeout: configuration.writeTimeout)
+        departures = Departures(writeTimeout: configuration.writeTimeout, bodyLimit: configuration.bodyLimit)
     }
 
     /// Whether calls are accepted: the host has started, and the gateway is not ending.
@@ -93,6 +95,7 @@ public final class PluginGateway: Sendable {
 
     private func response(to request: Request, _ connection: Connection?) async -> Response {
         do throws(Problem) {
+            try checkHeaders(request)
             let target = try RequestTarget(request, prefix: configuration.prefix)
             if let response = configuration.cors?.preflight(request) {
                 try checkNoBody(request)
@@ -148,6 +151,17 @@ public final class PluginGateway: Sendable {
 }
 
 extension PluginGateway {
+    /// Refuses headers that servers on the way could read otherwise.
+    private func checkHeaders(_ request: Request) throws(Problem) {
+        // The first one is the authority.
+        guard request.headers[.host] == nil else {
+            throw Problem(.invalidHeader, "There is more than one header Host.", closes: true)
+        }
+        guard request.headers[.expect].map({ $0.lowercased() == "100-continue" }) ?? true else {
+            throw Problem(.invalidHeader, "The header Expect can only be 100-continue.", closes: true)
+        }
+    }
+
     /// Refuses a body that nobody would read.
     func checkNoBody(_ request: Request) throws(Problem) {
         guard request.hasBody else { return }
@@ -164,6 +178,10 @@ extension PluginGateway {
             throw problem
         }
     }
+}
+
+extension HTTPField.Name {
+    fileprivate static let host = Self("Host")!
 }
 
 extension Request {

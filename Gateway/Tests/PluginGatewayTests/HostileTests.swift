@@ -152,9 +152,82 @@ import Testing
         try await gateway.end()
     }
 
+    @Test func `results that nobody reads are bounded in all`() async throws {
+        let gateway = try await TestGateway([labModule.build()]) { configuration, _ in
+            (configuration.bodyLimit, configuration.unsentLimit) = (64 << 20, 1 << 20)
+            (configuration.drainTimeout, configuration.writeTimeout) = (.milliseconds(200), .seconds(600))
+        }
+        let (text, port) = (String(repeating: "x", count: 16 << 20), gateway.port)
+        // A single one may be larger.
+        var socket: RawSocket? = try await onThread {
+            let socket = try RawSocket(port: port, receiveBuffer: 65_536)
+            try socket.send(
+                "POST /call/Lab/echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                    + "Content-Length: \(text.utf8.count + 12)\r\n\r\n{\"value\":\"\(text)\"}")
+            return socket
+        }
+        var metrics = ""
+        let isHeld = await becomesTrue {
+            metrics = try await gateway.get("/metrics").text
+            return metrics.contains("gateway_unsent_bytes 16777218.0")
+        }
+        #expect(isHeld, "\(metrics)")
+        let large = try await gateway.call("Lab/echo", "{\"value\": \"\(text.prefix(100_000))\"}")
+        #expect(large.status == 503)
+        #expect(large.code == "overloaded")
+        #expect(try await gateway.call("Lab/echo", "{\"value\": 1}").text == "1")
+        // What it has not read resets the connection.
+        withExtendedLifetime(socket) {}
+        socket = nil
+        #expect(await becomesTrue { try await gateway.get("/metrics").text.contains("gateway_unsent_bytes 0.0") })
+        #expect(try await gateway.call("Lab/echo", "{\"value\": \"\(text.prefix(100_000))\"}").status == 200)
+        try await gateway.end()
+    }
+
+    @Test(arguments: [
+        ("GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: other.example\r\n\r\n", 400),
+        ("GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", 400),
+        ("GET http://other.example/healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 400),
+        ("GET http://localhost/healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 400),
+        ("OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 400),
+        ("POST /call/C/add HTTP/1.1\r\nHost: localhost\r\nExpect: 200-ok\r\nContent-Length: 9\r\n\r\n", 400),
+        ("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 200),
+    ])
+    func `targets and headers that could mean two things are refused`(text: String, status: Int) async throws {
+        let gateway = try await TestGateway([])
+        let answer = try await gateway.raw(text)
+        #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(answer)")
+        try await gateway.end()
+    }
+
+    @Test func `a client that waits before it sends its body is told to go on, unless it is too large`() async throws {
+        let gateway = try await TestGateway(TestGateway.samples) { configuration, _ in configuration.bodyLimit = 1000 }
+        let port = gateway.port
+        func head(_ length: Int) -> String {
+            "POST /call/C/add HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
+                + "Expect: 100-continue\r\nContent-Length: \(length)\r\n\r\n"
+        }
+        let small = head(8)
+        let answer = try await onThread {
+            let socket = try RawSocket(port: port)
+            try socket.send(small)
+            let first = String(decoding: socket.read() ?? [], as: UTF8.self)
+            try socket.send("{\"a\": 1}")
+            return [first, socket.readAll()]
+        }
+        #expect(answer[0] == "HTTP/1.1 100 Continue\r\n\r\n")
+        #expect(answer[1].hasPrefix("HTTP/1.1 200 ") && answer[1].hasSuffix("\r\n2"), "\(answer)")
+        let large = try await gateway.raw(head(1001))
+        #expect(large.hasPrefix("HTTP/1.1 413 "), "\(large)")
+        try await gateway.end()
+    }
+
     @Test func `many connections at once`() async throws {
         let gateway = try await TestGateway(TestGateway.samples)
-        let idle = try (0..<500).map { _ in try RawSocket(port: gateway.port) }
+        // Each takes two descriptors of this process.
+        var limits = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
+        let idle = try (0..<min(1000, Int(limits.rlim_cur) / 4)).map { _ in try RawSocket(port: gateway.port) }
         #expect(try await gateway.call("C/add", "{\"a\": 1}").text == "2")
         for socket in idle { socket.close() }
         try await gateway.end()

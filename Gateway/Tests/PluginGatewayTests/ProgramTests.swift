@@ -37,6 +37,27 @@ import Testing
         #expect(await becomesTrue { program.errorText.contains("The shop is closed.") })
     }
 
+    @Test func `a second SIGTERM ends the program at once, even if a call hangs`() async throws {
+        let folder = try makeFolder()
+        let module = try EndTests.waiting(folder).build()
+        let program = try Program([
+            "serve", "--plugins", try plugins([module]), "--listen", "127.0.0.1:0", "--drain-timeout", "600",
+        ])
+        let port = try #require(await program.port(), "\(program.errorText)")
+        #expect(
+            await becomesTrue { try await TestClient(port: port).ask("GET", "/readyz").status == 200 })
+        let call = Task { try? await post("http://127.0.0.1:\(port)/call/Slow/wait", "{}") }
+        #expect(await becomesTrue { FileManager.default.fileExists(atPath: "\(folder)/begun") })
+        program.send(SIGTERM)
+        #expect(await becomesTrue { (try? await TestClient(port: port).ask("GET", "/readyz").status) != 200 })
+        #expect(!program.hasEnded)
+        program.send(SIGTERM)
+        #expect(await program.end() == 143)
+        #expect(await becomesTrue { program.errorText.contains("A second signal ends the gateway at once.") })
+        #expect(!FileManager.default.fileExists(atPath: "\(folder)/down"))
+        _ = await call.value
+    }
+
     @Test func `other machines are refused without tokens`() async throws {
         for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80", "example.org:80", "127.evil.example:80", "127.0:80"] {
             let program = try Program(["serve", "--plugins", "/nowhere", "--listen", address])

@@ -97,6 +97,7 @@ struct ServeSettings {
     private mutating func readLimits(_ node: ConfigurationNode) throws {
         let names = [
             "body", "calls", "moduleCalls", "connections", "streams", "keptEvents", "cursor", "callbackBuffer",
+            "unsent",
         ]
         guard let limits = try node.node("limits", names) else { return }
         func read(_ name: String, _ value: inout Int, in range: ClosedRange<Int> = Self.counts) throws {
@@ -109,6 +110,7 @@ struct ServeSettings {
         try read("streams", &gateway.streamLimit)
         try read("keptEvents", &gateway.keptEvents)
         try read("cursor", &gateway.cursorLimit)
+        try read("unsent", &gateway.unsentLimit)
         try read("callbackBuffer", &gateway.callbackBuffer)
     }
 

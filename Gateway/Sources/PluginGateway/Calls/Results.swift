@@ -14,13 +14,27 @@ extension PluginGateway {
                 status: .ok,
                 headers: [
                     .contentType: "application/octet-stream", .cacheControl: "no-store", .contentTypeOptions: "nosniff",
-                ], body: ResponseBody(inPieces: buffer))
+                ], body: try body(buffer, running))
         case .object(let object): return try await lines(of: object, running)
         default:
             guard !value.hasObject else { throw Problem(.objectsInResult) }
-            var response = Response.text(value.json, type: "application/json")
+            let text = ByteBuffer(string: value.json)
+            var response = Response.text("", type: "application/json")
+            response.body = try body(text, running)
             response.headers[.contentTypeOptions] = "nosniff"
             return response
+        }
+    }
+
+    /// Makes the body of a result, which counts until the client has read it.
+    private func body(_ buffer: ByteBuffer, _ running: RunningCall) throws(Problem) -> ResponseBody {
+        guard let share = try unsent.add(buffer.readableBytes) else { return ResponseBody(inPieces: buffer) }
+        let (departures, connection) = (departures, running.connection)
+        return ResponseBody(contentLength: buffer.readableBytes) { writer in
+            for piece in buffer.pieces { try await writer.write(piece) }
+            try await writer.finish(nil)
+            // Written is not yet sent.
+            if let connection { departures.hold(share, connection) }
         }
     }
 

@@ -35,6 +35,7 @@ extension PluginGateway {
         }
         set("gateway_calls_in_flight", admission.counts.total)
         set("gateway_bodies_in_flight", bodies.withLock { $0 })
+        set("gateway_unsent_bytes", unsent.count)
         set("gateway_event_streams", events.streamCount)
         set("gateway_ready", isReady ? 1 : 0)
         let generations = host.generations

@@ -1,0 +1,52 @@
+import NIOCore
+import NIOHTTP1
+
+/// Handles what is gone when a request has been read: the form of its target, and that its client waits before it sends the
+/// body (`Expect: 100-continue`).
+///
+/// Used on the thread of its connection only.
+final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @unchecked Sendable {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias InboundOut = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private let bodyLimit: Int
+    /// How many requests have no complete response yet.
+    private var unanswered = 0
+
+    init(bodyLimit: Int) { self.bodyLimit = bodyLimit }
+
+    /// Adds a handler behind the one that reads requests.
+    static func add(to context: ChannelHandlerContext, bodyLimit: Int) {
+        let pipeline = context.pipeline.syncOperations
+        guard let reader = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self) else { return }
+        try? pipeline.addHandler(RequestHeadHandler(bodyLimit: bodyLimit), position: .after(reader))
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
+        unanswered += 1
+        // An absolute target (`GET http://…`) would become its path, and its host be forgotten.
+        if !head.uri.hasPrefix("/") { head.uri = "*" }
+        // Not before the response to an earlier request: then the client sends the body when it is tired of waiting.
+        if unanswered == 1, expectsContinue(head) {
+            let part = HTTPServerResponsePart.head(HTTPResponseHead(version: head.version, status: .continue))
+            context.writeAndFlush(wrapOutboundOut(part), promise: nil)
+        }
+        context.fireChannelRead(wrapInboundOut(.head(head)))
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if case .end = unwrapOutboundIn(data) { unanswered -= 1 }
+        context.write(data, promise: promise)
+    }
+
+    /// Whether the client should send its body. One that is too large is refused without it.
+    private func expectsContinue(_ head: HTTPRequestHead) -> Bool {
+        guard head.version == .http1_1, head.headers.first(name: "Expect")?.lowercased() == "100-continue" else {
+            return false
+        }
+        return head.headers.first(name: "Content-Length").map { Int($0).map { $0 <= bodyLimit } ?? false } ?? true
+    }
+}
