@@ -70,7 +70,8 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "How long calls in flight may take to finish when the gateway ends, in seconds.")
     var drainTimeout = 10.0
 
-    @Flag(help: "Let the page at “/” remove, roll back, restart and retry modules, for everybody who may use the gateway.")
+    @Flag(
+        help: "Let everybody who may use the gateway remove, roll back, restart and retry modules by the page at “/”.")
     var allowChanges = false
 
     @Flag(help: "Serve no page. It shows paths of files and texts of errors to everybody who may use the gateway.")
@@ -128,7 +129,8 @@ struct Serve: AsyncParsableCommand {
             onServerRunning: { channel in
                 if let port = channel.localAddress?.port {
                     print("Listening on \(address.shownHost):\(port)")
-                    if !noPage { print("Page: \(certificate == nil ? "http" : "https")://\(address.shownHost):\(port)/") }
+                    let scheme = certificate == nil ? "http" : "https"
+                    if !noPage { print("Page: \(scheme)://\(address.shownHost):\(port)/") }
                 }
                 fflush(nil)
             }, logger: logger)

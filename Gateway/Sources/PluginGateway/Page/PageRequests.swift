@@ -86,7 +86,9 @@ extension [String: Value] {
 
     func text(ifGiven name: String) throws(Problem) -> String? {
         guard let value = self[name], !value.isNull else { return nil }
-        guard let text = value.string else { throw Problem(.mistypedParameter, "The entry “\(name)” must be a string.") }
+        guard let text = value.string else {
+            throw Problem(.mistypedParameter, "The entry “\(name)” must be a string.")
+        }
         return text
     }
 
