@@ -242,7 +242,7 @@ pub struct Request {
     pub parameter_count: u64,
     pub timeout: i64,
     pub flags: u32,
-    pub reserved: u32,
+    pub method: u32,
     pub version: Str,
 }
 
@@ -259,7 +259,7 @@ impl Request {
             parameter_count: parameters.len() as u64,
             timeout: 0,
             flags: 0,
-            reserved: 0,
+            method: 0,
             version: Str::new(""),
         }
     }

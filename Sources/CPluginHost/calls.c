@@ -30,7 +30,7 @@ static plugin_host_record *add_chunk(uint32_t is_pooled) {
     for (uint32_t index = 0; index < PLUGIN_HOST_CHUNK; index++) {
         records[index].index = chunk * PLUGIN_HOST_CHUNK + index;
         records[index].state = 1u << 2; /* ensures that no token is ever 0 */
-        records[index].is_pooled = is_pooled;
+        records[index].is_pooled = (uint16_t)is_pooled;
     }
     plugin_host_directory[chunk] = records;
     __atomic_store_n(&plugin_host_chunk_count, chunk + 1, __ATOMIC_RELEASE);

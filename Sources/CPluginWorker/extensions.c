@@ -41,6 +41,45 @@ static void read_configuration(const plugin_host *host, void (*receiver)(void *,
     plugin_worker_end(channel);
 }
 
+/* -------------------------------------------------------------------------------- call context */
+
+/* Reads the hexadecimal digits of a traceparent, which the host has made. */
+static void read_digits(const char *digits, uint8_t *bytes, size_t count) {
+    for (size_t index = 0; index < count; index++) {
+        unsigned both = 0;
+        for (size_t half = 0; half < 2; half++) {
+            char digit = digits[2 * index + half];
+            both = both << 4 | (unsigned)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+        }
+        bytes[index] = (uint8_t)both;
+    }
+}
+
+static int32_t read_call_context(const plugin_host *host, plugin_token call,
+                                 void (*receiver)(void *, const plugin_call_context *), void *data) {
+    (void)host;
+    plugin_wire_message message = message_of(PLUGIN_WIRE_CALL_CONTEXT, NULL, 0);
+    message.token = call ? call : plugin_worker_current();
+    uint32_t channel = plugin_worker_begin_brief();
+    int32_t is_there = plugin_worker_exchange(channel, &message) == 0 && message.a && message.count == 3;
+    if (is_there && receiver) {
+        plugin_call_context context = {.size = sizeof context};
+        context.trace_parent = plugin_worker_string(&message.values[0]);
+        context.trace_state = plugin_worker_string(&message.values[1]);
+        context.caller = plugin_worker_string(&message.values[2]);
+        if (context.trace_parent.count == 55) { /* 00-TRACEID-SPANID-FLAGS */
+            const char *text = context.trace_parent.bytes;
+            read_digits(text + 3, context.trace_id, sizeof context.trace_id);
+            read_digits(text + 36, context.span_id, sizeof context.span_id);
+            read_digits(text + 53, &context.trace_flags, 1);
+        }
+        receiver(data, &context);
+    }
+    plugin_wire_dispose(&message);
+    plugin_worker_end(channel);
+    return is_there;
+}
+
 /* ------------------------------------------------------------------------------- bound actions */
 
 static plugin_bound_action bind_action(const plugin_host *host, plugin_string target, plugin_string action) {
@@ -97,12 +136,14 @@ static void drop_instance(const plugin_host *host, plugin_string target, plugin_
 
 /* --------------------------------------------------------------------------------------- routes */
 
-static int32_t can_open(const plugin_host *host, const plugin_request *request) {
+static int32_t can_open(const plugin_host *host, plugin_token parent, const plugin_request *request) {
     (void)host;
     if (!request) return 0;
     plugin_value values[WORKER_REQUEST_VALUES];
     plugin_worker_put_request(request, values);
-    return (int32_t)plugin_worker_ask(message_of(PLUGIN_WIRE_CAN_OPEN, values, WORKER_REQUEST_VALUES));
+    plugin_wire_message message = message_of(PLUGIN_WIRE_CAN_OPEN, values, WORKER_REQUEST_VALUES);
+    message.token = parent ? parent : plugin_worker_current();
+    return (int32_t)plugin_worker_ask(message);
 }
 
 static void build_url(const plugin_host *host, const plugin_request *request, plugin_completion completion,
@@ -248,6 +289,7 @@ static const plugin_bound bound_table = {sizeof bound_table, 0, bind_action, per
 static const plugin_chain chain_table = {sizeof chain_table, 0, receiver_of, set_parent};
 static const plugin_instances instances_table = {sizeof instances_table, 0, drop_instance};
 static const plugin_routes routes_table = {sizeof routes_table, 0, can_open, build_url};
+static const plugin_call_contexts call_contexts_table = {sizeof call_contexts_table, 0, read_call_context};
 static const plugin_services services_table = {sizeof services_table, 0, service_info, request_service, await_service};
 
 const void *plugin_worker_extension(const plugin_host *host, plugin_string identifier) {
@@ -265,6 +307,7 @@ const void *plugin_worker_extension(const plugin_host *host, plugin_string ident
         {PLUGIN_INSTANCES_EXTENSION, &instances_table},
         {PLUGIN_CHAIN_EXTENSION, &chain_table},
         {PLUGIN_PROFILE_EXTENSION, &profile_table},
+        {PLUGIN_CALL_CONTEXT_EXTENSION, &call_contexts_table},
     };
     for (size_t index = 0; index < sizeof extensions / sizeof *extensions; index++)
         if (plugin_string_equals(identifier, extensions[index].name)) return extensions[index].table;

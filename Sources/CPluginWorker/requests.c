@@ -37,6 +37,7 @@ void plugin_worker_put_request(const plugin_request *borrowed, plugin_value *val
     values[7] = plugin_value_int(request.timeout);
     values[8] = plugin_value_int(request.flags);
     values[9] = plugin_worker_text(request.version);
+    values[10] = plugin_value_int(request.method);
 }
 
 /* ------------------------------------------------------------------------------------ outcomes */

@@ -78,7 +78,7 @@ void plugin_worker_pass_outcome(plugin_wire_message *message, plugin_completion 
 /* Passes the error for values that were not sent: PLUGIN_WIRE_TOO_LARGE or PLUGIN_WIRE_NO_ROOM. */
 void plugin_worker_fail_unsent(int reason, plugin_completion completion, void *data);
 /* The request as values; at most WORKER_REQUEST_VALUES. */
-enum { WORKER_REQUEST_VALUES = 10 };
+enum { WORKER_REQUEST_VALUES = 11 };
 void plugin_worker_put_request(const plugin_request *request, plugin_value *values);
 /* A request that was begun, and the one to whom its outcome goes. */
 typedef struct plugin_worker_pending {

@@ -59,7 +59,7 @@ struct FacadeFunction {
             + (rest.map { [($0.local, "Further parameters, which the action does not declare.")] } ?? [])
         source.declare(
             (access ?? "") + head(withDefaults: body != nil), action.summary,
-            parameters: described, notes: ["Performs `\(action.name)`."],
+            parameters: described, notes: ["Performs `\(action.name)`."] + (action.isIdempotent ? ["Idempotent: may be called again."] : []),
             isDiscardable: action.resultType == .kind(.any), body)
     }
 

@@ -49,7 +49,7 @@ import Testing
             plugin_request.self, 96, 8,
             [
                 (\.size, 0), (\.address, 4), (\.target, 8), (\.action, 24), (\.object, 40), (\.parameters, 48),
-                (\.parameter_count, 56), (\.timeout, 64), (\.flags, 72), (\.reserved, 76), (\.version, 80),
+                (\.parameter_count, 56), (\.timeout, 64), (\.flags, 72), (\.method, 76), (\.version, 80),
             ])
     }
 
@@ -81,6 +81,13 @@ import Testing
         expect(plugin_routes.self, 24, 8, [(\.size, 0), (\.reserved, 4), (\.can_open, 8), (\.build, 16)])
         expect(plugin_profile.self, 16, 8, [(\.size, 0), (\.reserved, 4), (\.mark, 8)])
         expect(plugin_instances.self, 16, 8, [(\.size, 0), (\.reserved, 4), (\.release, 8)])
+        expect(plugin_call_contexts.self, 16, 8, [(\.size, 0), (\.reserved, 4), (\.read, 8)])
+        expect(
+            plugin_call_context.self, 80, 8,
+            [
+                (\.size, 0), (\.trace_flags, 4), (\.reserved, 5), (\.trace_id, 8), (\.span_id, 24), (\.trace_parent, 32),
+                (\.trace_state, 48), (\.caller, 64),
+            ])
     }
 
     @Test func `The header of a seal is 40 bytes`() {
@@ -126,6 +133,13 @@ import Testing
         #expect(PLUGIN_ROUTES_EXTENSION == "pluginhost.routes/1")
         #expect(PLUGIN_INSTANCES_EXTENSION == "pluginhost.instances/1")
         #expect(PLUGIN_PROFILE_EXTENSION == "pluginhost.profile/1")
+        #expect(PLUGIN_CALL_CONTEXT_EXTENSION == "pluginhost.call-context/1" && PLUGIN_TRACE_SAMPLED == 1)
+        #expect([PLUGIN_TRACE_STATE_MAX_BYTES, PLUGIN_CALL_CALLER_MAX_BYTES] == [512, 1024])
+        #expect(
+            [PLUGIN_METHOD_GET, PLUGIN_METHOD_POST, PLUGIN_METHOD_PUT, PLUGIN_METHOD_PATCH, PLUGIN_METHOD_DELETE]
+                == [1, 2, 3, 4, 5])
+        #expect(RouteMethod.allCases.map(\.number) == [1, 2, 3, 4, 5])
+        #expect(RouteMethod.allCases.allSatisfy { RouteMethod(number: $0.number) == $0 })
         #expect([PLUGIN_MARK_NAME_MAX_BYTES, PLUGIN_MARKS_MAX] == [256, 10_000])
         #expect(
             [

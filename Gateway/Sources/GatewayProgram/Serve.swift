@@ -2,11 +2,9 @@ import ArgumentParser
 import Foundation
 import Hummingbird
 import HummingbirdCore
-import HummingbirdTLS
 import Logging
 import Metrics
 import NIOCore
-import NIOSSL
 import PluginGateway
 import PluginHost
 import ServiceLifecycle
@@ -21,11 +19,14 @@ struct Serve: AsyncParsableCommand {
             --tokens, it listens on addresses of this machine only.
             """)
 
-    @Option(help: "A folder with modules. Can be given more than once.")
-    var plugins: [String]
+    @Option(help: "A configuration file in JSON. Options precede its settings.")
+    var config: String?
 
-    @Option(help: "The address and port to listen on; port 0 chooses a free one.")
-    var listen = "127.0.0.1:8080"
+    @Option(help: "A folder with modules. Can be given more than once.")
+    var plugins: [String] = []
+
+    @Option(help: "The address and port to listen on; port 0 chooses a free one. (default: 127.0.0.1:8080)")
+    var listen: String?
 
     @Option(help: "A file with bearer tokens, one per line, that only its owner can read.")
     var tokens: String?
@@ -43,32 +44,32 @@ struct Serve: AsyncParsableCommand {
         help: "Another name by which clients on this machine may address the gateway. Can be given more than once.")
     var host: [String] = []
 
-    @Option(help: "The maximum size of a request's body, in bytes.")
-    var bodyLimit = 1 << 20
+    @Option(help: "The maximum size of a request's body, in bytes. (default: 1048576)")
+    var bodyLimit: Int?
 
-    @Option(help: "How many calls may be in flight.")
-    var callLimit = 256
+    @Option(help: "How many calls may be in flight. (default: 256)")
+    var callLimit: Int?
 
-    @Option(help: "How many calls of one module may be in flight.")
-    var moduleCallLimit = 64
+    @Option(help: "How many calls of one module may be in flight. (default: 64)")
+    var moduleCallLimit: Int?
 
-    @Option(help: "How many connections may be open.")
-    var connectionLimit = 2000
+    @Option(help: "How many connections may be open. (default: 2000)")
+    var connectionLimit: Int?
 
-    @Option(help: "The timeout of a call whose request sets none, in seconds.")
-    var timeout = 30.0
+    @Option(help: "The timeout of a call whose request sets none, in seconds. (default: 30)")
+    var timeout: Double?
 
-    @Option(help: "The longest time that a request may ask for, in seconds.")
-    var maximumTimeout = 300.0
+    @Option(help: "The longest time that a request may ask for, in seconds. (default: 300)")
+    var maximumTimeout: Double?
 
-    @Option(help: "How long a connection may stay open without a request, in seconds.")
-    var idleTimeout = 60.0
+    @Option(help: "How long a connection may stay open without a request, in seconds. (default: 60)")
+    var idleTimeout: Double?
 
-    @Option(help: "How long the gateway still accepts calls after /readyz has failed, in seconds.")
-    var drainDelay = 0.0
+    @Option(help: "How long the gateway still accepts calls after /readyz has failed, in seconds. (default: 0)")
+    var drainDelay: Double?
 
-    @Option(help: "How long calls in flight may take to finish when the gateway ends, in seconds.")
-    var drainTimeout = 10.0
+    @Option(help: "How long calls in flight may take to finish when the gateway ends, in seconds. (default: 10)")
+    var drainTimeout: Double?
 
     @Flag(
         help: "Let everybody who may use the gateway remove, roll back, restart and retry modules by the page at “/”.")
@@ -81,146 +82,80 @@ struct Serve: AsyncParsableCommand {
     var trust = false
 
     func validate() throws {
-        let address = try ListenAddress(listen)
-        guard tokens != nil || clientCertificates != nil || address.isLoopback else {
-            throw ValidationError(
-                "--listen \(listen) can be reached from other machines. Give --tokens FILE, or listen on 127.0.0.1.")
-        }
-        guard clientCertificates == nil || certificate != nil else {
-            throw ValidationError("--client-certificates needs --certificate and --key, because it needs HTTPS.")
-        }
         guard !(noPage && allowChanges) else {
             throw ValidationError("--allow-changes is for the page: it and --no-page exclude each other.")
         }
-        guard (certificate == nil) == (key == nil) else {
-            throw ValidationError("Give both --certificate and --key, or neither.")
-        }
-        let counts = [bodyLimit, callLimit, moduleCallLimit, connectionLimit]
-        guard counts.allSatisfy({ (1...(1 << 30)).contains($0) }), callLimit <= 4096 else {
+        let counts = [bodyLimit, callLimit, moduleCallLimit, connectionLimit].compactMap(\.self)
+        guard counts.allSatisfy(ServeSettings.counts.contains), callLimit.map(ServeSettings.calls.contains) ?? true
+        else {
             throw ValidationError("Limits must be from 1 to 2^30, and --call-limit at most 4096.")
         }
-        guard [timeout, maximumTimeout, idleTimeout].allSatisfy({ $0 > 0 && $0 <= 86_400 }),
-            [drainDelay, drainTimeout].allSatisfy({ $0 >= 0 && $0 <= 86_400 })
+        guard [timeout, maximumTimeout, idleTimeout].allSatisfy({ $0.map { $0 > 0 && $0 <= 86_400 } ?? true }),
+            [drainDelay, drainTimeout].allSatisfy({ $0.map { $0 >= 0 && $0 <= 86_400 } ?? true })
         else {
             throw ValidationError(
                 "Times must be more than 0 (--drain-delay and --drain-timeout can be 0) and at most 86400 seconds.")
         }
     }
 
+    /// The settings of the file, with those of the options in their place.
+    func settings() throws -> ServeSettings {
+        var settings = try config.map(ServeSettings.init(file:)) ?? ServeSettings()
+        func set<Setting>(_ setting: inout Setting, _ option: Setting?) { if let option { setting = option } }
+        if !plugins.isEmpty { settings.host.folders = plugins }
+        set(&settings.listen, listen)
+        settings.tokens = tokens ?? settings.tokens
+        // A pair: a key without its certificate is of no use.
+        if certificate != nil || key != nil { (settings.certificate, settings.key) = (certificate, key) }
+        settings.clientCertificates = clientCertificates ?? settings.clientCertificates
+        if !host.isEmpty { settings.gateway.hosts = Set(host.map { $0.lowercased() }) }
+        set(&settings.gateway.bodyLimit, bodyLimit)
+        set(&settings.gateway.callLimit, callLimit)
+        set(&settings.gateway.moduleCallLimit, moduleCallLimit)
+        set(&settings.connectionLimit, connectionLimit)
+        set(&settings.gateway.callTimeout, timeout.map { .seconds($0) })
+        set(&settings.gateway.maximumCallTimeout, maximumTimeout.map { .seconds($0) })
+        set(&settings.idleTimeout, idleTimeout)
+        set(&settings.gateway.drainDelay, drainDelay.map { .seconds($0) })
+        set(&settings.gateway.drainTimeout, drainTimeout.map { .seconds($0) })
+        if noPage || allowChanges { settings.gateway.page = noPage ? .off : .changes }
+        if trust { settings.host.trustsEveryone = true }
+        try settings.check()
+        return settings
+    }
+
     func run() async throws {
-        for folder in plugins {
-            var isFolder: ObjCBool = false
-            guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
-                throw ValidationError(
-                    "--plugins \(folder) is not a folder that exists. Create it, or name another one.")
-            }
-        }
+        var settings = try settings()
         let metrics = PrometheusMetrics()
         MetricsSystem.bootstrap(metrics)
         var logger = Logger(label: "pluginhost-gateway", factory: StreamLogHandler.standardError(label:))
         logger.logLevel = .notice
-        let gateway = PluginGateway(makeHost(), try gatewayConfiguration(), metrics: metrics)
-        let address = try ListenAddress(listen)
+        var modules = Logger(label: "modules", factory: StreamLogHandler.standardError(label:))
+        modules.logLevel = .info
+        settings.host.log(to: modules)
+        if settings.clientCertificates != nil { settings.gateway.access = .certificates }
+        if let tokens = settings.tokens { settings.gateway.access = .tokens(try BearerTokens(file: tokens)) }
+        let gateway = PluginGateway(PluginHost(settings.host), settings.gateway, metrics: metrics)
+        let address = try ListenAddress(settings.listen)
+        let prefix = settings.gateway.prefix
+        let page = settings.gateway.page == .off ? nil : settings.certificate == nil ? "http://" : "https://"
         let application = Application(
-            responder: gateway.responder, server: try server(gateway),
+            responder: gateway.responder, server: try settings.server(gateway),
             configuration: ApplicationConfiguration(
                 address: .hostname(address.host, port: address.port), serverName: nil,
-                availableConnectionsDelegate: MaximumAvailableConnections(connectionLimit)),
+                availableConnectionsDelegate: MaximumAvailableConnections(settings.connectionLimit)),
             onServerRunning: { channel in
                 if let port = channel.localAddress?.port {
                     print("Listening on \(address.shownHost):\(port)")
-                    let scheme = certificate == nil ? "http" : "https"
-                    if !noPage { print("Page: \(scheme)://\(address.shownHost):\(port)/") }
+                    if let page { print("Page: \(page)\(address.shownHost):\(port)\(prefix)/") }
                 }
                 fflush(nil)
             }, logger: logger)
         var group = ServiceGroupConfiguration(
             services: gateway.services(application), gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
         // What does not end by itself: clients that do not read.
-        group.maximumGracefulShutdownDuration = .seconds(drainDelay + drainTimeout + 20)
+        group.maximumGracefulShutdownDuration =
+            settings.gateway.drainDelay + settings.gateway.drainTimeout + .seconds(20)
         try await ServiceGroup(configuration: group).run()
-    }
-
-    private func makeHost() -> PluginHost {
-        var configuration = HostConfiguration(folders: plugins)
-        configuration.schemes = ["app", "call"]
-        configuration.trustsEveryone = trust
-        var logger = Logger(label: "modules", factory: StreamLogHandler.standardError(label:))
-        logger.logLevel = .info
-        configuration.log(to: logger)
-        return PluginHost(configuration)
-    }
-
-    private func gatewayConfiguration() throws -> GatewayConfiguration {
-        var configuration = GatewayConfiguration()
-        if clientCertificates != nil { configuration.access = .everyone }
-        if let tokens { configuration.access = .tokens(try BearerTokens(file: tokens)) }
-        configuration.hosts = Set(host.map { $0.lowercased() })
-        (configuration.bodyLimit, configuration.callLimit) = (bodyLimit, callLimit)
-        configuration.moduleCallLimit = moduleCallLimit
-        configuration.callTimeout = .seconds(timeout)
-        configuration.maximumCallTimeout = .seconds(maximumTimeout)
-        configuration.page = noPage ? .off : allowChanges ? .changes : .reads
-        configuration.drainDelay = .seconds(drainDelay)
-        configuration.drainTimeout = .seconds(drainTimeout)
-        return configuration
-    }
-
-    private func server(_ gateway: PluginGateway) throws -> HTTPServerBuilder {
-        let plain = HTTPServerBuilder.http1(
-            configuration: .init(
-                additionalChannelHandlers: [gateway.connectionHandler],
-                idleTimeout: .nanoseconds(Int64(idleTimeout * 1e9)),
-                httpDecoderConfiguration: .init(
-                    maxHeaderFieldSize: 32 << 10, maxHeaderListSize: 64 << 10, maxHeaderFieldCount: 100)))
-        guard let certificate, let key else { return plain }
-        let chain = try certificates("--certificate", certificate)
-        guard let privateKey = try? NIOSSLPrivateKey(file: key, format: .pem) else {
-            throw ValidationError("--key \(key) cannot be read, or is not a private key in PEM without a passphrase.")
-        }
-        var tls = TLSConfiguration.makeServerConfiguration(
-            certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(privateKey))
-        tls.minimumTLSVersion = .tlsv12
-        if let clientCertificates {
-            tls.trustRoots = .certificates(try certificates("--client-certificates", clientCertificates))
-            tls.certificateVerification = .noHostnameVerification
-        }
-        guard (try? NIOSSLContext(configuration: tls)) != nil else {
-            throw ValidationError(
-                "--key \(key) is not the key of the first certificate in --certificate \(certificate), or cannot be used."
-            )
-        }
-        return try .tls(plain, tlsConfiguration: tls)
-    }
-
-    private func certificates(_ option: String, _ file: String) throws -> [NIOSSLCertificate] {
-        guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
-            throw ValidationError("\(option) \(file) cannot be read, or has no certificate in PEM.")
-        }
-        return certificates
-    }
-}
-
-/// The text of `--listen`: `127.0.0.1:8080`, `[::1]:8080`.
-struct ListenAddress {
-    let host: String
-    let port: Int
-
-    init(_ text: String) throws {
-        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]),
-            colon > text.startIndex
-        else { throw ValidationError("--listen \(text) is not an address with a port, such as 127.0.0.1:8080.") }
-        var host = text[..<colon]
-        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
-        (self.host, self.port) = (String(host), Int(port))
-    }
-
-    var shownHost: String { host.contains(":") ? "[\(host)]" : host }
-
-    /// Whether only this machine can reach it. A name other than `localhost` can lead anywhere.
-    var isLoopback: Bool {
-        if host == "localhost" { return true }
-        guard let address = try? SocketAddress(ipAddress: host, port: 0).ipAddress else { return false }
-        return address == "::1" || address.hasPrefix("127.")
     }
 }

@@ -7,6 +7,8 @@ final class Departures: Sendable {
     private struct Connected {
         var hasLeft = false
         var leave: (@Sendable () -> Void)?
+        /// Who has shown a certificate.
+        var client: Client?
     }
 
     private let writeTimeout: Duration
@@ -40,6 +42,15 @@ final class Departures: Sendable {
 
     func forget(_ connection: Connection) {
         connections.withLock { $0[ObjectIdentifier(connection.channel)]?.leave = nil }
+    }
+
+    /// The client that has shown a certificate, if that has been found out.
+    func client(of connection: Connection) -> Client? {
+        connections.withLock { $0[ObjectIdentifier(connection.channel)]?.client }
+    }
+
+    func set(_ client: Client, of connection: Connection) {
+        connections.withLock { $0[ObjectIdentifier(connection.channel)]?.client = client }
     }
 
     fileprivate func come(_ id: ObjectIdentifier) { connections.withLock { $0[id] = $0[id] ?? Connected() } }

@@ -7,6 +7,8 @@ public struct GatewayConfiguration: Sendable {
     /// The names under which clients on this machine may address the gateway (`Host`), besides `localhost`, `127.0.0.1`
     /// and `[::1]`. Checked for ``Access/loopback`` only, against web pages that resolve their own name to this machine.
     public var hosts: Set<String> = []
+    /// Which web pages of other origins may use the gateway; `nil` for none.
+    public var cors: CORS?
     /// The maximum size of a request's body, in bytes.
     public var bodyLimit = 1 << 20
     /// How long a client may take to send a body.
@@ -27,6 +29,8 @@ public struct GatewayConfiguration: Sendable {
     public var streamLimit = 1000
     /// How many events are kept for clients that resume a stream; 1 or more.
     public var keptEvents = 1000
+    /// How many calls of a request's callbacks may wait to be sent, 1 or more, in at most 1 MiB. Further ones fail.
+    public var callbackBuffer = 1000
     /// The time between two heartbeats of an event stream.
     public var heartbeat: Duration = .seconds(15)
     /// How long the gateway continues to accept requests after it has become not ready, so that a load balancer can
@@ -43,7 +47,7 @@ public struct GatewayConfiguration: Sendable {
     public init() {}
 
     /// What a gateway's page offers.
-    public enum Page: Sendable {
+    public enum Page: String, Sendable {
         /// There is no page: `/` and `/page/` lead to routes of modules.
         case off
         /// It shows modules, routes and events, and calls remote actions.
@@ -58,6 +62,8 @@ public struct GatewayConfiguration: Sendable {
         case loopback
         /// Whoever sends one of these tokens (`Authorization: Bearer …`).
         case tokens(BearerTokens)
+        /// Whoever has shown a certificate that the server, which serves TLS and asks for certificates, has verified.
+        case certificates
         /// Everybody but web pages of other origins. For a program whose own middleware decides.
         case everyone
     }

@@ -87,17 +87,22 @@ public final class PluginGateway: Sendable {
     ///   - connection: The connection that it came by, if it is known. Without it, a client that leaves does not cancel
     ///     its call, and ``GatewayConfiguration/Access/loopback`` refuses everybody.
     public func respond(to request: Request, connection: Connection? = nil) async -> Response {
-        let response = await response(to: request, connection)
+        var response = await response(to: request, connection)
+        if let cors = configuration.cors { response = cors.allow(response, to: request) }
         return request.method == .head ? response : response.ending(with: calls, connection)
     }
 
     private func response(to request: Request, _ connection: Connection?) async -> Response {
         do throws(Problem) {
             let target = try RequestTarget(request, prefix: configuration.prefix)
+            if let response = configuration.cors?.preflight(request) {
+                try checkNoBody(request)
+                return response
+            }
             if let response = try operate(target, request) { return response }
             if let response = try pageFile(target, request, connection) { return response }
-            try checkAccess(request, connection)
-            return try await answer(target, request, connection)
+            let client = Client(name: try await checkAccess(request, connection))
+            return try await answer(target, request, client, connection)
         } catch {
             count(error)
             var problem = error
@@ -108,7 +113,7 @@ public final class PluginGateway: Sendable {
     }
 
     private func answer(
-        _ target: RequestTarget, _ request: Request, _ connection: Connection?
+        _ target: RequestTarget, _ request: Request, _ client: Client, _ connection: Connection?
     ) async throws(Problem) -> Response {
         switch target.path {
         case "/metrics": return try reading(request) { metricsResponse() }
@@ -116,8 +121,8 @@ public final class PluginGateway: Sendable {
         case "/events": return try reading(request) { () throws(Problem) in try eventsResponse(request, connection) }
         case _ where target.path.hasPrefix("/page/") && configuration.page != .off:
             return try await page(target, request)
-        case _ where target.path.hasPrefix("/call/"): return try await call(target, request, connection)
-        default: return try await open(target, request, connection)
+        case _ where target.path.hasPrefix("/call/"): return try await call(target, request, client, connection)
+        default: return try await open(target, request, client, connection)
         }
     }
 

@@ -34,13 +34,18 @@ struct Problem: Error, Sendable {
         return problem
     }
 
-    func response(isHead: Bool) -> Response {
+    /// The members of the problem, in JSON.
+    var json: String {
         var entries: [String: Value] = [
             "type": "about:blank", "title": .string(status.reasonPhrase), "status": .int(status.code),
             "code": .string(error.code.rawValue), "detail": .string(error.message),
         ]
         if let source = error.source { entries["module"] = .string(source) }
-        var response = Response.text(Value.map(entries).json, status, type: "application/problem+json")
+        return Value.map(entries).json
+    }
+
+    func response(isHead: Bool) -> Response {
+        var response = Response.text(json, status, type: "application/problem+json")
         if let retryAfter { response.headers[.retryAfter] = String(retryAfter) }
         if let allowed { response.headers[.allow] = allowed }
         if let challenge { response.headers[.wwwAuthenticate] = challenge }
@@ -67,6 +72,7 @@ extension PluginError.Code {
     static let misdirected: Self = "misdirected"
     static let moduleBusy: Self = "moduleBusy"
     static let notRepresentable: Self = "notRepresentable"
+    static let notAcceptable: Self = "notAcceptable"
 }
 
 extension Problem {
@@ -86,7 +92,7 @@ extension Problem {
             .notFound, .noRoute, .notRemote, .unknownTarget, .unknownAction, .unknownService, .unknownModule,
             .unknownObject, .deadRoute)
         add(.methodNotAllowed, .methodNotAllowed)
-        add(.notAcceptable, .notRepresentable)
+        add(.notAcceptable, .notRepresentable, .notAcceptable)
         add(.requestTimeout, .bodyTimeout)
         add(.conflict, .conflict)
         add(.gone, .generationRetired)

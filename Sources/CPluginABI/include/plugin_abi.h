@@ -15,7 +15,8 @@
  *  - A structure with a member `size` may grow at its end in a later minor version. The side
  *    that fills it in sets `size` to its sizeof, and unused members to 0.
  *
- * This file is the core. It includes the files in plugin_abi/: helpers, hooks, events, extensions.
+ * This file is the core, and includes those in plugin_abi/: helpers, hooks, events, extensions. The
+ * article "Compatibility" of PluginABI states what stays as it is.
  */
 #ifndef PLUGIN_ABI_H
 #define PLUGIN_ABI_H
@@ -87,12 +88,11 @@ typedef struct plugin_entry {
 
 /* -------------------------------------------------------------------------------------- errors */
 
-/* The reason why a call failed. Errors of the host have no source; their codes are listed in the
- * article "Errors" of PluginABI. */
+/* The reason why a call failed. The article "Errors" of PluginABI lists the codes of the host. */
 typedef struct plugin_error {
     plugin_string code;    /* a short word for programs: outOfStock */
     plugin_string message; /* a sentence for people */
-    plugin_string source;  /* the module that failed; in a reply, empty means the replier */
+    plugin_string source;  /* the module; empty for the host and, in a reply, for the replier */
 } plugin_error;
 
 /* -------------------------------------------------------------------------------------- module */
@@ -204,7 +204,7 @@ typedef struct plugin_request {
     uint64_t parameter_count;       /* at most 1048576 */
     int64_t timeout; /* nanoseconds from now; 0 for none or, for an async action, the host's */
     uint32_t flags;  /* PLUGIN_REQUEST_... */
-    uint32_t reserved;
+    uint32_t method; /* of a URL: PLUGIN_METHOD_..., see plugin_abi/routes.h; 0 for GET */
     plugin_string version;
 } plugin_request;
 

@@ -39,10 +39,11 @@ typedef struct plugin_host_record {
     void *cancel_data;
     uint32_t lock;       /* atomic: 1 while a thread uses the cancel handler */
     uint32_t index;      /* chunk * PLUGIN_HOST_CHUNK + position in the chunk */
-    uint32_t depth;      /* atomic: the number of calls that led to this one */
-    uint32_t flags;      /* see CallRecord.swift */
-    uint32_t references;      /* atomic: in the pool, the users of the record: the running action and the reply */
-    uint32_t is_pooled;  /* 1 in the pool, 0 in a thread context; never changes */
+    uint64_t depth;      /* atomic: in its low 16 bits, the number of calls that led to this one; above them, the number of
+                          * their call context, or 0; see CallContexts.swift */
+    uint32_t references; /* atomic: in the pool, the users of the record: the running action and the reply */
+    uint16_t flags;      /* see CallRecord.swift */
+    uint16_t is_pooled;  /* 1 in the pool, 0 in a thread context; never changes */
     uint64_t last_endpoint; /* atomic: the Endpoint that ran last, unretained, for the report of a second reply */
 } plugin_host_record;
 

@@ -87,9 +87,10 @@ enum plugin_wire_kind {
     PLUGIN_WIRE_INFO,          /* values: name, version of a service */
     PLUGIN_WIRE_REQUEST,       /* token: the parent; values: name, version */
     PLUGIN_WIRE_AWAIT,         /* token: the parent; a: the worker's number of the request; b: timeout; values: the same */
-    PLUGIN_WIRE_CAN_OPEN,      /* values: the request */
+    PLUGIN_WIRE_CAN_OPEN,      /* token: the parent; values: the request */
     PLUGIN_WIRE_BUILD,         /* values: the request */
     PLUGIN_WIRE_DROP,          /* values: a target, whose shared instance is dropped */
+    PLUGIN_WIRE_CALL_CONTEXT,  /* token; the answer has in a whether there is one; values: traceparent, tracestate, caller */
     PLUGIN_WIRE_ROOM,          /* b: how many bytes; the answer has a room in a, or 0 if there can be none */
     /* Answer of the host. Most have a status or a number in a. */
     PLUGIN_WIRE_ANSWER = 128,

@@ -87,6 +87,28 @@ extension HostContext {
         try perform(.url(url), parameters, origin: origin, timeout: timeout)
     }
 
+    /// Opens a URL with an HTTP method: routes of other methods do not answer. Without a method, as in
+    /// `open(_:_:origin:timeout:)`, a URL is opened with ``RouteMethod/get``.
+    ///
+    /// - Throws: The errors of `open`; ``PluginError/Code/methodNotAllowed`` if the URL matches routes of other methods
+    ///   only.
+    @discardableResult
+    public func open(
+        _ url: String, method: RouteMethod, _ parameters: Parameters = [:], origin: CallOrigin = .local,
+        timeout: Duration? = nil
+    ) throws(PluginError) -> Value {
+        try perform(.url(url), parameters, origin: origin, timeout: timeout, method: method)
+    }
+
+    /// Opens a URL with an HTTP method, without blocking a thread.
+    @discardableResult
+    public func open(
+        _ url: String, method: RouteMethod, _ parameters: Parameters = [:], origin: CallOrigin = .local,
+        timeout: Duration? = nil
+    ) async throws(PluginError) -> Value {
+        try await call(.url(url), parameters, origin: origin, timeout: timeout, method: method)
+    }
+
     /// Opens a URL that addresses an action, synchronous or asynchronous. See ``call(_:_:_:timeout:)``.
     @discardableResult
     public func open(

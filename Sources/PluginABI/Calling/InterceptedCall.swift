@@ -15,6 +15,16 @@ public struct InterceptedCall: Sendable {
     /// The context for calls that have this one as their parent.
     public let context: HostContext
 
+    /// The trace of the call, and on whose behalf it is made. The rest of the call, and the calls that it leads to, get
+    /// what an interceptor of the program passes to `next`: a span of its own, for example. What an interceptor of a
+    /// module sets is ignored.
+    public var callContext: CallContext {
+        get { changedContext ?? context.callContext }
+        set { changedContext = newValue }
+    }
+    /// The call context that an interceptor has set; `nil` if none has.
+    package private(set) var changedContext: CallContext?
+
     package init(
         target: String, action: String, parameters: [String: Value], origin: CallOrigin, route: String?,
         context: HostContext

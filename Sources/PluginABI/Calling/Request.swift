@@ -19,6 +19,7 @@ enum Address {
     /// Lends the request to `body` in the form in which it crosses the boundary.
     func withRequest<Result>(
         _ parameters: Parameters, _ origin: CallOrigin, _ timeout: Duration?, flags: UInt32 = 0,
+        method: RouteMethod? = nil,
         _ body: (UnsafePointer<plugin_request>) -> Result
     ) throws(PluginError) -> Result {
         var request = plugin_request()
@@ -40,6 +41,7 @@ enum Address {
                 }
             case .url(let url), .objectURL(let url):
                 if case .objectURL = self { request.flags |= PLUGIN_REQUEST_OBJECT }
+                request.method = method?.number ?? 0
                 return url.withPluginString { url in
                     request.address = PLUGIN_ADDRESS_URL
                     request.target = url
@@ -89,10 +91,11 @@ enum Address {
 
 extension HostContext {
     func perform(
-        _ address: Address, _ parameters: Parameters, origin: CallOrigin = .local, timeout: Duration? = nil
+        _ address: Address, _ parameters: Parameters, origin: CallOrigin = .local, timeout: Duration? = nil,
+        method: RouteMethod? = nil
     ) throws(PluginError) -> Value {
         var outcome = SynchronousOutcome(host: host)
-        try address.withRequest(parameters, origin, timeout, flags: requestFlags) { request in
+        try address.withRequest(parameters, origin, timeout, flags: requestFlags, method: method) { request in
             withUnsafeMutablePointer(to: &outcome) { outcome in
                 host.pointee.perform(host, call, request, SynchronousOutcome.completion, outcome)
             }
@@ -102,9 +105,10 @@ extension HostContext {
 
     @inline(__always)
     func call(
-        _ address: Address, _ parameters: Parameters, origin: CallOrigin = .local, timeout: Duration? = nil
+        _ address: Address, _ parameters: Parameters, origin: CallOrigin = .local, timeout: Duration? = nil,
+        method: RouteMethod? = nil
     ) async throws(PluginError) -> Value {
-        try await start(address, parameters, origin: origin, timeout: timeout).outcome()
+        try await start(address, parameters, origin: origin, timeout: timeout, method: method).outcome()
     }
 
     /// Starts a call. The caller must ask the returned object for the outcome, and await it if it has not arrived:
@@ -117,10 +121,11 @@ extension HostContext {
 
     @inline(__always)
     private func start(
-        _ address: Address, _ parameters: Parameters, origin: CallOrigin = .local, timeout: Duration?
+        _ address: Address, _ parameters: Parameters, origin: CallOrigin = .local, timeout: Duration?,
+        method: RouteMethod? = nil
     ) throws(PluginError) -> PendingCall {
         let pending = PendingCall(host: host)
-        try address.withRequest(parameters, origin, timeout, flags: requestFlags) { request in
+        try address.withRequest(parameters, origin, timeout, flags: requestFlags, method: method) { request in
             pending.start(call, request)
         }
         return pending

@@ -5,7 +5,7 @@ extension HostContext {
     /// parameters are valid, and the guard lets it pass. Interceptors and the action can still refuse the call.
     public func canOpen(_ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local) -> Bool {
         guard let routes else { return false }
-        let answer = try? Address.url(url).withRequest(parameters, origin, nil) { routes.pointee.can_open(host, $0) }
+        let answer = try? Address.url(url).withRequest(parameters, origin, nil) { routes.pointee.can_open(host, call, $0) }
         return answer == 1
     }
 

@@ -39,6 +39,10 @@ public struct Action<Instance>: Sendable {
         modified(self) { ($0.declaration.isRemote, $0.declaration.demands) = (true, demands) }
     }
 
+    /// Says that calling the action twice with the same parameters has the effect of calling it once, so that a caller who
+    /// has got no answer may call it again. The host does not check it, and repeats no call itself.
+    public func idempotent() -> Self { modified(self) { $0.declaration.isIdempotent = true } }
+
     /// Makes the action handle all events that go up the chain and whose names begin with a prefix; an empty prefix
     /// means all events. `Action.handle(prefix:)` is shorter if the parameters are not declared one by one.
     public func handles(prefix: String) -> Self { modified(self) { $0.declaration.handledPrefix = prefix } }
@@ -59,6 +63,8 @@ public struct ActionDeclaration: Sendable {
     let result: ResultDeclaration
     let isAsync: Bool
     var isRemote = false
+    /// Whether calling it twice has the effect of calling it once.
+    var isIdempotent = false
     /// What the action demands of other programs, which the program's guard checks.
     var demands: [String] = []
     var summary = ""

@@ -182,6 +182,7 @@ extension ActionDeclaration {
         if !summary.isEmpty { entry.add("summary", .string(summary)) }
         if isAsync { entry.add("async", true) }
         if isRemote { entry.add("remote", true) }
+        if isIdempotent { entry.add("idempotent", true) }
         if !demands.isEmpty { entry.add("demands", .list(demands.map(Value.string))) }
         if let handledPrefix { entry.add("handles", .string(handledPrefix)) }
         if !parameters.isEmpty { entry.add("parameters", parameters.map { $0.json(book) }) }

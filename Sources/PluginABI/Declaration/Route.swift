@@ -12,6 +12,7 @@ public struct Route: ManifestPart {
     private(set) var name: String?
     private(set) var summary = ""
     private(set) var transition = Transition.none
+    private(set) var method: RouteMethod?
 
     /// Declares a route.
     ///
@@ -46,10 +47,20 @@ public struct Route: ManifestPart {
     /// page.
     public func transition(_ transition: Transition) -> Self { modified(self) { $0.transition = transition } }
 
+    /// Makes the route answer one HTTP method only. Without it, the route answers every method.
+    ///
+    ///     Route("https://*/shop/:id", to: "A/fetchDetail").method(.get)
+    ///     Route("https://*/shop/:id", to: "A/remove").method(.delete)
+    ///
+    /// Routes with the same pattern conflict unless each has a method of its own. A URL that is opened without a method is
+    /// opened with ``RouteMethod/get``.
+    public func method(_ method: RouteMethod) -> Self { modified(self) { $0.method = method } }
+
     public func add(to module: ModuleDescription) {
         var entry = ManifestObject()
         entry.add("pattern", .string(pattern))
         entry.add("action", .string(action))
+        if let method { entry.add("method", .string(method.rawValue)) }
         if let name { entry.add("name", .string(name)) }
         if !summary.isEmpty { entry.add("summary", .string(summary)) }
         if transition != .none { entry.add("transition", .string(transition.rawValue)) }

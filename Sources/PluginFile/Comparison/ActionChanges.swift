@@ -14,6 +14,9 @@ extension ModuleManifest.Action {
         }
         compare(!old.isAsync && isAsync, "is asynchronous", old.isAsync && !isAsync, "is synchronous")
         compare(old.isRemote && !isRemote, "is no longer remote", !old.isRemote && isRemote, "is remote")
+        compare(
+            old.isIdempotent && !isIdempotent, "is no longer idempotent", !old.isIdempotent && isIdempotent,
+            "is idempotent")
         for demand in demands where !old.demands.contains(demand) && old.isRemote {
             differences.append((.breaking, "demands “\(demand)” of other programs"))
         }

@@ -144,11 +144,14 @@ extension ManifestComparison {
 
     private mutating func routes(_ old: [ModuleManifest.Route], _ new: [ModuleManifest.Route]) {
         for route in old {
-            let subject = "the route \(route.pattern)"
-            guard let other = new.first(where: { $0.pattern == route.pattern }) else {
+            let subject = "the route \(route.title)"
+            let others = new.filter { $0.pattern == route.pattern }
+            guard let other = others.first(where: { $0.method == route.method }) ?? others.first(where: { $0.method == nil })
+            else {
                 add(.removed, .breaking, subject)
                 continue
             }
+            if other.method != route.method { add(.changed, .addition, subject, "answers every method") }
             if let name = route.name, other.name != name {
                 add(.changed, .breaking, subject, "is no longer named “\(name)”")
             } else if let name = other.name, route.name == nil {
@@ -162,8 +165,11 @@ extension ManifestComparison {
                 add(.changed, .addition, subject, "has other defaults, groups or another transition")
             }
         }
-        for route in new where !old.contains(where: { $0.pattern == route.pattern }) {
-            add(.added, .addition, "the route \(route.pattern)")
+        for route in new {
+            let isKnown = old.contains {
+                $0.pattern == route.pattern && ($0.method == route.method || route.method == nil)
+            }
+            if !isKnown { add(.added, .addition, "the route \(route.title)") }
         }
     }
 

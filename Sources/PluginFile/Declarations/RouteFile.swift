@@ -48,7 +48,7 @@ package enum RouteFile {
         guard case .map(let fields) = value else {
             throw error("It must be \"target/action\", or an object with the key \"action\".")
         }
-        let known = ["action", "name", "summary", "defaults", "transition", "groups"]
+        let known = ["action", "method", "name", "summary", "defaults", "transition", "groups"]
         if let key = fields.keys.sorted().first(where: { !known.contains($0) }) {
             throw error(
                 "The key \"\(key.shortened)\" is not known.\(didYouMean(key, known)) The known keys are: "
@@ -73,6 +73,9 @@ package enum RouteFile {
         }
         return ModuleManifest.Route(
             pattern: pattern, target: names.target, action: names.action,
+            method: try field(
+                "method", { $0.string.flatMap(RouteMethod.init) },
+                "one of " + RouteMethod.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")),
             name: try field("name", \.string, "a string"), summary: try field("summary", \.string, "a string") ?? "",
             defaults: try field("defaults", \.map, "an object") ?? [:], transition: transition ?? .none,
             groups: try field("groups", \.routeGroups, "an object of group numbers and parameters") ?? [:])

@@ -70,6 +70,8 @@ package struct ModuleManifest: Sendable, Equatable {
         package var isAsync = false
         /// Whether other programs may call it.
         package var isRemote = false
+        /// Whether calling it twice with the same parameters has the effect of calling it once.
+        package var isIdempotent = false
         /// The demands on other programs that call the action: names such as `login`, which the program's guard checks.
         package var demands: [String] = []
         package var parameters: [Parameter] = []
@@ -190,12 +192,13 @@ extension ModuleManifest.ObjectType {
 extension ModuleManifest.Action {
     fileprivate init(_ node: ManifestNode) throws(PluginError) {
         try node.checkKeys([
-            "name", "summary", "async", "remote", "demands", "parameters", "rest", "result", "handles",
+            "name", "summary", "async", "remote", "idempotent", "demands", "parameters", "rest", "result", "handles",
         ])
         name = try node.name()
         summary = try node.summary()
         isAsync = try node.flag("async")
         isRemote = try node.flag("remote")
+        isIdempotent = try node.flag("idempotent")
         demands = try node.demands()
         try node.check(
             demands.isEmpty || isRemote,
@@ -214,7 +217,7 @@ extension ModuleManifest.Action {
 
     /// Reads an action of the interface of a service.
     init(inInterface node: ManifestNode) throws(PluginError) {
-        try node.checkKeys(["name", "summary", "async", "parameters", "rest", "result"])
+        try node.checkKeys(["name", "summary", "async", "idempotent", "parameters", "rest", "result"])
         try self.init(node)
     }
 

@@ -7,6 +7,8 @@ extension ModuleManifest {
         package var pattern: String
         package var target: String
         package var action: String
+        /// The only method that the route answers; `nil` for every method.
+        package var method: RouteMethod?
         package var name: String?
         package var summary = ""
         package var defaults: [String: Value] = [:]
@@ -14,6 +16,9 @@ extension ModuleManifest {
         package var transition = Transition.none
         /// The parameters to which groups without a name are mapped, by the numbers of the groups.
         package var groups: [Int: String] = [:]
+
+        /// The pattern, with the method in front if there is one.
+        package var title: String { (method.map { "\($0.rawValue) " } ?? "") + pattern }
     }
 }
 
@@ -32,13 +37,16 @@ extension ManifestNode {
     }
 
     private func route() throws(PluginError) -> ModuleManifest.Route {
-        try checkKeys(["pattern", "action", "name", "summary", "defaults", "transition", "groups"])
+        try checkKeys(["pattern", "action", "method", "name", "summary", "defaults", "transition", "groups"])
         let pattern = try string("pattern")
         guard let names = try string("action").targetAndAction else {
             throw error("\"action\" must be written target/action")
         }
         return ModuleManifest.Route(
             pattern: pattern, target: names.target, action: names.action,
+            method: try optional(
+                "method", { $0.string.flatMap(RouteMethod.init) },
+                "one of " + RouteMethod.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")),
             name: try optional("name", \.string, "a string"), summary: try summary(),
             defaults: try optional("defaults", \.map, "an object") ?? [:],
             transition: try choice("transition", default: Transition.none),

@@ -26,6 +26,7 @@ extension ModuleManifest.Action {
         if let other = parameters.dropFirst(promised.parameters.count).first(where: \.isRequired) {
             return "its action \(name) requires another parameter, \(other.name)"
         }
+        if promised.isIdempotent, !isIdempotent { return "its action \(name) is not idempotent" }
         if promised.hasRest, !hasRest { return "its action \(name) takes no rest" }
         if result != promised.result, promised.result != .any {
             return "the result of its action \(name) is of type \(result.rawValue), not \(promised.result.rawValue)"

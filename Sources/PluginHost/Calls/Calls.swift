@@ -28,7 +28,8 @@ struct Calls: Sendable {
             routePage: makeRoutePage(program),
             waitingCalls: makeWaitingCalls(program), startingCalls: makeStartingCalls(program),
             guardedCalls: makeGuardedCalls(program),
-            posting: .passRetained(Endpoint(own: "posting of an event", of: program) { _, _, _, _ in }))
+            posting: .passRetained(Endpoint(own: "posting of an event", of: program) { _, _, _, _ in }),
+            rootCall: .passRetained(Endpoint(own: "call with a context", of: program) { _, _, _, _ in }))
         return core
     }
 
@@ -222,7 +223,8 @@ struct Calls: Sendable {
             case PLUGIN_ADDRESS_URL:
                 return try open(
                     RawText(asked.pointee.target), asked.pointee.entries,
-                    asksForObject: asked.pointee.flags & PLUGIN_REQUEST_OBJECT != 0, call, thread, record)
+                    asksForObject: asked.pointee.flags & PLUGIN_REQUEST_OBJECT != 0, method: asked.pointee.method, call,
+                    thread, record)
             case PLUGIN_ADDRESS_OBJECT: return try callObject(asked.pointee, call, thread, record)
             case PLUGIN_ADDRESS_SERVICE: return try callService(asked.pointee, call, thread, record)
             case PLUGIN_ADDRESS_EVENT: return try post(asked.pointee, call, from: caller, thread)

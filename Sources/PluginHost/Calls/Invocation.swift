@@ -47,7 +47,7 @@ extension Calls {
     /// Checks whether the call is allowed, whatever its parameters.
     @inline(__always)
     func check(_ endpoint: Endpoint, _ call: Call, _ record: CallRecord) throws(PluginError) {
-        if record.depth > PLUGIN_DEPTH_MAX { throw .recursionLimit }
+        if record.depth > PLUGIN_DEPTH_MAX, CallContexts.level(record.depth) > PLUGIN_DEPTH_MAX { throw .recursionLimit }
         if call.isRemote, !endpoint.isRemote { throw .notRemote(endpoint) }
         if endpoint.isAsync, call.mode == .synchronous { throw .asynchronous(endpoint) }
     }
@@ -149,7 +149,8 @@ extension Calls {
         return result
     }
 
-    /// Returns whether a call on the fast path can be refused only because of its parameters.
+    /// Returns whether a call on the fast path can be refused only because of its parameters. Not so for calls with a call
+    /// context.
     @inline(__always)
     func isFree(_ endpoint: Endpoint, _ record: CallRecord) -> Bool {
         !endpoint.isBlocked.load(ordering: .relaxed) && record.depth <= PLUGIN_DEPTH_MAX

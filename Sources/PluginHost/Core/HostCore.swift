@@ -74,6 +74,8 @@ final class HostCore: Sendable {
         let guardedCalls: Endpoint
         /// The endpoint in the record of an event while it is being delivered; never invoked.
         let posting: Unmanaged<Endpoint>
+        /// The endpoint in the record of a call with a context, within which the program makes calls; never invoked.
+        let rootCall: Unmanaged<Endpoint>
     }
 
     init(_ settings: Settings, hostTable: @escaping @Sendable (Generation) -> UnsafePointer<plugin_host>) {

@@ -22,6 +22,9 @@ public struct RemoteCall: Sendable {
     public let parameters: [String: Value]
     /// What the action demands of other programs (`.remote(requires: "login")`).
     public let demands: [String]
+    /// The trace of the call, and on whose behalf it is made; empty if the program has set neither
+    /// (``PluginHost/withCallContext(_:_:)``).
+    public let callContext: CallContext
 }
 
 /// A guard's decision about a remote call.

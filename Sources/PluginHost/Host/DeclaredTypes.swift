@@ -31,8 +31,8 @@ extension PluginHost {
             return ObjectTable.contents(of: object.handle).0.actions[action]?.declaredTypes
         case .url(let url):
             let found = try? url.withRawText { (url) throws(PluginError) in
-                let table = try calls.tableStarting(url, isRemote: false)
-                return try calls.resolve(url, table) { table.find($0.target, $0.action) }
+                let table = try calls.tableStarting(url, isRemote: false, method: .get)
+                return try calls.resolve(url, 0, table) { table.find($0.target, $0.action) }
             }
             return found?.takeUnretainedValue().declaredTypes
         case .event(let event):

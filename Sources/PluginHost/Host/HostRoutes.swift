@@ -5,6 +5,8 @@ import Synchronization
 public struct RouteStatus: Sendable {
     /// The pattern, as it was written.
     public let pattern: String
+    /// The only method that the route answers; `nil` for every method.
+    public let method: RouteMethod?
     /// The action that the route leads to: `target/action`, or `(closure)`.
     public let action: String
     /// The route's name for ``PluginHost/url(for:_:)``.
@@ -35,12 +37,14 @@ extension PluginHost {
     /// ``RouteStatus/overlapsAreComplete``.
     public var routes: [RouteStatus] {
         let table = calls.registry.table
-        let entries = table.routes.table.all.sorted { $0.pattern.text < $1.pattern.text }
+        let entries = table.routes.table.all.sorted {
+            ($0.pattern.text, $0.pattern.method?.number ?? 0) < ($1.pattern.text, $1.pattern.method?.number ?? 0)
+        }
         let problems = Dictionary(table.deadRoutes.map { (ObjectIdentifier($0.route), $0.error) }) { first, _ in first }
         let overlaps = Overlaps(entries.map(\.pattern))
         return entries.enumerated().map { index, entry in
             RouteStatus(
-                pattern: entry.pattern.text, action: entry.destinationTitle, name: entry.name,
+                pattern: entry.pattern.text, method: entry.pattern.method, action: entry.destinationTitle, name: entry.name,
                 summary: entry.summary, defaults: entry.defaults, transition: entry.transition,
                 groups: entry.pattern.groups, owner: entry.owner.description,
                 overlaps: overlaps.others(of: index).map { entries[$0].pattern.text },
@@ -59,14 +63,15 @@ extension PluginHost {
     ///   - transition: How a navigator shows the page that the action makes when the URL comes from outside. Default:
     ///     it is not shown.
     ///   - groups: The parameters for groups without a name, by the numbers of the groups, as in ``/PluginABI/Route``.
+    ///   - method: The only method that the route answers, as in ``/PluginABI/Route/method(_:)``. Default: every method.
     /// - Throws: `invalidPattern`; `conflict` if the pattern or the name is already in use, or if finding the route of a
     ///   URL could take too long with this route (see <doc:URLs>).
     public func addRoute(
         _ pattern: String, to action: String, name: String? = nil, summary: String = "",
         defaults: NamedValues = [:], transition: Transition = .none,
-        groups: [Int: String] = [:]
+        groups: [Int: String] = [:], method: RouteMethod? = nil
     ) throws(PluginError) {
-        let entry = try entry(pattern, action, name, summary, defaults.get(), transition, groups)
+        let entry = try entry(pattern, action, name, summary, defaults.get(), transition, groups, method)
         try changeRoutes { (routes, generations) throws(PluginError) in try routes.add(entry, generations) }
     }
 
@@ -106,9 +111,9 @@ extension PluginHost {
     public func updateRoute(
         _ pattern: String, to action: String, name: String? = nil, summary: String = "",
         defaults: NamedValues = [:], transition: Transition = .none,
-        groups: [Int: String] = [:]
+        groups: [Int: String] = [:], method: RouteMethod? = nil
     ) throws(PluginError) {
-        let entry = try entry(pattern, action, name, summary, defaults.get(), transition, groups)
+        let entry = try entry(pattern, action, name, summary, defaults.get(), transition, groups, method)
         try changeRoutes { (routes, generations) throws(PluginError) in
             guard let old = routes.table.entry(like: entry.pattern) else {
                 throw PluginError(.invalidURL, "There is no route “\(pattern.shortened)” to update.")
@@ -129,7 +134,7 @@ extension PluginHost {
             groups: groups)
     }
 
-    /// Removes the route with this pattern, with or without the program's scheme, regardless of its owner.
+    /// Removes the routes with this pattern, with or without the program's scheme, regardless of their owners and methods.
     ///
     /// A route of a module stays removed until the module is replaced, a route of a file until the file changes.
     ///
@@ -138,9 +143,14 @@ extension PluginHost {
     public func removeRoute(_ pattern: String) -> Bool {
         guard let shape = try? RoutePattern(pattern, scheme: configuration.firstScheme) else { return false }
         return remove { table in
-            table.entry(like: shape).flatMap { route in
-                route.pattern.text == pattern || route.pattern.names == shape.names ? [route] : nil
-            } ?? []
+            var meant: [RouteEntry] = []
+            for method in [nil] + RouteMethod.allCases {
+                guard let route = table.entry(like: shape.answering(method)), !meant.contains(where: { $0 === route }),
+                    route.pattern.text == pattern || route.pattern.names == shape.names
+                else { continue }
+                meant.append(route)
+            }
+            return meant
         } > 0
     }
 
@@ -174,10 +184,12 @@ extension PluginHost {
 
     private func entry(
         _ pattern: String, _ action: String, _ name: String?, _ summary: String, _ defaults: [String: Value],
-        _ transition: Transition = .none, _ groups: [Int: String] = [:], after previous: RouteEntry? = nil
+        _ transition: Transition = .none, _ groups: [Int: String] = [:], _ method: RouteMethod? = nil,
+        after previous: RouteEntry? = nil
     ) throws(PluginError) -> RouteEntry {
         try RouteEntry(
-            try RoutePattern(pattern, scheme: configuration.firstScheme, after: previous?.pattern).naming(groups),
+            try RoutePattern(pattern, scheme: configuration.firstScheme, after: previous?.pattern).naming(groups)
+                .answering(method),
             to: action, name: name, summary: summary, defaults: defaults, transition: transition, owner: .program,
             after: previous)
     }
@@ -185,8 +197,16 @@ extension PluginHost {
     /// Returns whether opening a URL would reach an action: whether the URL parses and resolves to an action or to a
     /// fallback (the target's `notFound`, or `onMissingTarget`), its parameters are valid, and the guard lets the
     /// call pass. Interceptors and the action itself can still refuse the call.
-    public func canOpen(_ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local) -> Bool {
-        (try? calls.checkOpen(url, parameters, isRemote: origin == .remote)) != nil
+    ///
+    /// - Parameters:
+    ///   - url: A URL as for `open`.
+    ///   - method: The method with which the URL is opened.
+    ///   - parameters: Parameters as for `open`.
+    ///   - origin: Whether the URL is opened by a remote caller.
+    public func canOpen(
+        _ url: String, method: RouteMethod = .get, _ parameters: Parameters = [:], origin: CallOrigin = .local
+    ) -> Bool {
+        (try? calls.checkOpen(url, parameters, isRemote: origin == .remote, method: method.number)) != nil
     }
 
     /// Explains what a URL leads to: which action, by which route and with which parameters, or why to none. Also lists
@@ -195,12 +215,13 @@ extension PluginHost {
     ///
     /// - Parameters:
     ///   - url: A URL as for `open`.
+    ///   - method: The method with which the URL is opened.
     ///   - parameters: Parameters as for `open`.
     ///   - origin: Whether the URL is opened by a remote caller, for whom only remote actions exist.
     public func resolve(
-        _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local
+        _ url: String, method: RouteMethod = .get, _ parameters: Parameters = [:], origin: CallOrigin = .local
     ) -> URLExplanation {
-        calls.explain(url, parameters, isRemote: origin == .remote)
+        calls.explain(url, parameters, isRemote: origin == .remote, method: method)
     }
 
     /// Builds the URL of a route. Opening that URL reaches the same route with the same parameters.

@@ -177,6 +177,34 @@ extension PluginHost {
         try program.open(url, parameters, origin: origin, timeout: timeout)
     }
 
+    /// Opens a URL with an HTTP method: routes of other methods do not answer. Without a method, a URL is opened with
+    /// ``/PluginABI/RouteMethod/get``.
+    ///
+    /// - Parameters:
+    ///   - url: A URL, as for ``open(_:_:origin:timeout:)``.
+    ///   - method: The method.
+    ///   - parameters: Values of any kind, which have precedence over those in the URL.
+    ///   - origin: ``/PluginABI/CallOrigin/remote`` for a URL from outside the program.
+    ///   - timeout: The timeout, as for ``call(_:_:_:timeout:)``.
+    /// - Throws: ``/PluginABI/PluginError/Code/methodNotAllowed`` if the URL matches routes of other methods only
+    ///   (``resolve(_:method:_:origin:)`` lists them); the errors of ``open(_:_:origin:timeout:)``.
+    @discardableResult
+    public func open(
+        _ url: String, method: RouteMethod, _ parameters: Parameters = [:], origin: CallOrigin = .local,
+        timeout: Duration? = nil
+    ) async throws(PluginError) -> Value {
+        try await programInTask.open(url, method: method, parameters, origin: origin, timeout: timeout)
+    }
+
+    /// Opens a URL that addresses a synchronous action with an HTTP method. For the parameters, see the asynchronous form.
+    @discardableResult
+    public func open(
+        _ url: String, method: RouteMethod, _ parameters: Parameters = [:], origin: CallOrigin = .local,
+        timeout: Duration? = nil
+    ) throws(PluginError) -> Value {
+        try program.open(url, method: method, parameters, origin: origin, timeout: timeout)
+    }
+
     /// Makes a callback of a closure, to pass to a module. It runs on the thread that calls it, possibly concurrently.
     public func callback(_ body: @escaping @Sendable (_ arguments: [Value]) throws -> Value) -> Callback {
         program.callback(body)

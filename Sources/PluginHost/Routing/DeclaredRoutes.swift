@@ -67,7 +67,8 @@ extension [ModuleManifest.Route] {
         var patterns: [RoutePattern] = []
         patterns.reserveCapacity(count)
         var transitions = 0
-        var taken: [RoutePattern.Shape: Element] = [:]
+        // For each shape, without its method, the routes by their methods.
+        var taken: [RoutePattern.Shape: [RouteMethod?: Element]] = [:]
         for route in self {
             do throws(PluginError) {
                 let pattern = try RoutePattern(route.pattern, scheme: scheme, after: patterns.last)
@@ -75,13 +76,17 @@ extension [ModuleManifest.Route] {
                 // route.
                 transitions += (pattern.host?.transitions ?? 0) + (pattern.path?.transitions ?? 0)
                 guard transitions <= RoutePattern.mostTransitions else { throw .tooManyTransitions(route.pattern) }
-                patterns.append(try pattern.naming(route.groups))
+                patterns.append(try pattern.naming(route.groups).answering(route.method))
             } catch {
                 throw wrong(route, error)
             }
-            if let other = taken.updateValue(route, forKey: patterns[patterns.count - 1].shape) {
+            var shape = patterns[patterns.count - 1].shape
+            shape.method = nil
+            let others = taken[shape] ?? [:]
+            if let other = others[route.method] ?? others[nil] ?? (route.method == nil ? others.first?.value : nil) {
                 throw twice(other, route)
             }
+            taken[shape, default: [:]][route.method] = route
         }
         return patterns
     }

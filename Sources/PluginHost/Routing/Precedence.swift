@@ -19,6 +19,20 @@ extension RoutePattern {
         return rule ?? "it is equally specific, and its text sorts after that of the other"
     }
 
+    /// Returns whether this pattern is more specific than another, which matches the same URL.
+    func isMoreSpecific(than other: RoutePattern, for url: URLText) -> Bool {
+        if (scheme == nil) != (other.scheme == nil) { return other.scheme == nil }
+        guard let path, let otherPath = other.path else { return path != nil && other.path == nil }
+        if hostRank != other.hostRank { return hostRank < other.hostRank }
+        if let host, let otherHost = other.host, let name = url.host, hostRank == 1 {
+            let scalars = PathScalars.scalars(name)
+            let (own, others) = (host.specificity(for: scalars), otherHost.specificity(for: scalars))
+            if own != others { return own.lexicographicallyPrecedes(others) }
+        }
+        let scalars = PathScalars.scalars(url.path)
+        return path.specificity(for: scalars).lexicographicallyPrecedes(otherPath.specificity(for: scalars))
+    }
+
     private static let hostWords = ["a literal", "a pattern", "any host"]
 
     private var hostRank: Int {
@@ -42,7 +56,7 @@ extension PathPattern {
     }
 
     /// Returns how specific the variant is that matches a component.
-    private func specificity(for component: [UInt32]) -> [UInt8] {
+    fileprivate func specificity(for component: [UInt32]) -> [UInt8] {
         var steps = 0
         let number = variants.indices.first { number in
             component.withUnsafeBufferPointer { automaton(ofVariant: number).accepts($0, counting: &steps) }

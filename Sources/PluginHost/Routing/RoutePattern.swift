@@ -17,6 +17,8 @@ final class RoutePattern: Sendable {
     let path: PathPattern?
     /// The names that a route gives to groups without a name, by the numbers of the groups.
     let groups: [Int: String]
+    /// The only method that the route answers; `nil` for every method.
+    let method: RouteMethod?
 
     /// The offset of the path in bytes.
     private let pathStart: Int
@@ -40,6 +42,7 @@ final class RoutePattern: Sendable {
     init(_ text: String, scheme first: String? = nil, after previous: RoutePattern? = nil) throws(PluginError) {
         self.text = text
         groups = [:]
+        method = nil
         let (schemeEnd, start, end) = text.withRawText(Self.divide)
         pathStart = end
         func part(_ start: Int, _ end: Int) -> String { text.withRawText { $0.part(start, end).string } }
@@ -86,12 +89,24 @@ final class RoutePattern: Sendable {
     }
 
     private init(_ other: RoutePattern, naming groups: [Int: String]) {
+        method = other.method
         let renamed = Dictionary(uniqueKeysWithValues: groups.map { (String($0), $1) })
         (text, scheme, pathStart) = (other.text, other.scheme, other.pathStart)
         capturesWholeSegments = other.capturesWholeSegments
         host = other.host.map { PathPattern($0, renaming: renamed) }
         path = other.path.map { PathPattern($0, renaming: renamed) }
         self.groups = groups
+    }
+
+    private init(_ other: RoutePattern, answering method: RouteMethod?) {
+        (text, scheme, pathStart, groups) = (other.text, other.scheme, other.pathStart, other.groups)
+        (host, path, capturesWholeSegments) = (other.host, other.path, other.capturesWholeSegments)
+        self.method = method
+    }
+
+    /// Returns the same pattern for one method; `nil` for every method.
+    func answering(_ method: RouteMethod?) -> RoutePattern {
+        method == self.method ? self : RoutePattern(self, answering: method)
     }
 
     /// Returns the same pattern with names for groups that have none.
@@ -214,13 +229,15 @@ final class RoutePattern: Sendable {
 
     /// The shape, which is the same for patterns that differ only in the names of their groups.
     var shape: Shape {
-        Shape(scheme: scheme, host: host?.shape, path: path?.shape)
+        Shape(scheme: scheme, host: host?.shape, path: path?.shape, method: method)
     }
 
     struct Shape: Hashable, Sendable {
         let scheme: String?
         let host: PathPattern.Shape?
         let path: PathPattern.Shape?
+        /// The only method that the route answers; `nil` for every method.
+        var method: RouteMethod?
     }
 }
 

@@ -1,5 +1,8 @@
+import PluginABI
+
 /// The route table: all routes, by scheme, host and path. If several routes match, the most specific one wins, whatever
-/// the order of registration. Copies share unchanged parts.
+/// the order of registration. Copies share unchanged parts. The routes for methods other than GET are in tables of their
+/// own, so that finding the route of most URLs does not pass them.
 struct RouteTable: Sendable {
     private(set) var root = Root()
     /// How many steps finding the route of a URL may take.
@@ -19,6 +22,8 @@ struct RouteTable: Sendable {
         @exclusivity(unchecked) var fallbacks = PersistentMap<Unmanaged<RouteEntry>>()
         @exclusivity(unchecked) var names = PersistentMap<Unmanaged<RouteEntry>>()
         @exclusivity(unchecked) var count = 0
+        /// The tables of the routes for one of the other methods than GET, without their names and numbers.
+        @exclusivity(unchecked) var others: [RouteMethod: RouteTable] = [:]
         /// The maximum work that a search below any scheme takes.
         @exclusivity(unchecked) var schemeWork = SearchWork()
 
@@ -30,6 +35,7 @@ struct RouteTable: Sendable {
             fallbacks = PersistentMap(copying: other.fallbacks)
             names = PersistentMap(copying: other.names)
             count = other.count
+            others = other.others
             schemeWork = other.schemeWork
         }
     }
@@ -122,12 +128,19 @@ struct RouteTable: Sendable {
 
     /// Returns whether a route has a scheme.
     func hasRoutes(withScheme scheme: RawText) -> Bool {
+        if root.others.values.contains(where: { $0.hasRoutes(withScheme: scheme) }) { return true }
         if root.fallbacks.find(scheme) != nil { return true }
         return (root.schemes.find(scheme)?.takeUnretainedValue().count ?? 0) > 0
     }
 
-    /// Returns the route whose pattern has the same shape.
+    /// Returns the route whose pattern has the same shape. That of a pattern for GET may be for every method, and the other
+    /// way round.
     func entry(like pattern: RoutePattern) -> RouteEntry? {
+        if let method = pattern.separateMethod { return root.others[method]?.own(like: pattern) }
+        return own(like: pattern)
+    }
+
+    private func own(like pattern: RoutePattern) -> RouteEntry? {
         guard let path = pattern.path else {
             return pattern.scheme?.withRawText { root.fallbacks.find($0)?.takeUnretainedValue() }
         }
@@ -147,6 +160,7 @@ struct RouteTable: Sendable {
         }
         add(root.anyScheme)
         root.schemes.visit(add)
+        for table in root.others.values { all += table.all }
         return all
     }
 
@@ -178,6 +192,7 @@ struct RouteTable: Sendable {
     /// - Returns: The reason why the route was not added; `nil` if it was added.
     mutating func insert(_ entry: RouteEntry, isKnown: Bool = false) -> Conflict? {
         if let name = entry.name, let other = named(name) { return .name(other) }
+        if let other = otherMethod(like: entry.pattern) { return .pattern(other) }
         var conflict: Conflict?
         update(entry.pattern) { existing in
             if let existing { conflict = .pattern(existing) } else { existing = entry }
@@ -204,8 +219,14 @@ struct RouteTable: Sendable {
         root.count -= 1
     }
 
-    /// Changes the entry of a pattern. `change` receives `nil` if there is none, and sets `nil` to remove it.
+    /// Changes the entry of a pattern, in the table for its method. `change` receives `nil` if there is none, and sets `nil` to remove it.
     private mutating func update(_ pattern: RoutePattern, _ change: (inout RouteEntry?) -> Void) {
+        if !isKnownUniquelyReferenced(&root) { root = Root(copying: root) }
+        guard let method = pattern.separateMethod else { return updateOwn(pattern, change) }
+        root.others[method, default: RouteTable(mostSteps: mostSteps)].updateOwn(pattern, change)
+    }
+
+    private mutating func updateOwn(_ pattern: RoutePattern, _ change: (inout RouteEntry?) -> Void) {
         if !isKnownUniquelyReferenced(&root) { root = Root(copying: root) }
         guard let path = pattern.path else {
             pattern.scheme?.withRawText { root.fallbacks.update($0, change) }

@@ -1,6 +1,11 @@
 extension RouteTable {
     /// Returns the number of steps of the slowest URL that a pattern may affect, if they are too many; otherwise `nil`.
     func excess(with pattern: RoutePattern) -> Int? {
+        if let method = pattern.separateMethod, let table = root.others[method] { return table.ownExcess(with: pattern) }
+        return ownExcess(with: pattern)
+    }
+
+    private func ownExcess(with pattern: RoutePattern) -> Int? {
         guard pattern.path != nil else { return nil }
         func steps(_ work: (Hosts) -> SearchWork, _ allSchemes: () -> SearchWork) -> Int {
             let hosts = pattern.scheme.flatMap { $0.withRawText { root.schemes.find($0)?.takeUnretainedValue() } }

@@ -127,7 +127,8 @@ extension RouteTable {
     /// - Throws: `conflict` if it opens another route.
     func checkOpens(_ entry: RouteEntry, _ url: String, longest: Int) throws(PluginError) {
         try URLText.read(url, longest: longest) { (text) throws(PluginError) in
-            guard let opened = match(text)?.entry.takeUnretainedValue(), opened !== entry else { return }
+            let found = match(text, entry.pattern.method ?? .get)
+            guard let opened = found?.entry.takeUnretainedValue(), opened !== entry else { return }
             throw PluginError(
                 .conflict,
                 "The URL “\(url.shortened)” would open “\(opened.pattern.text.shortened)” of "

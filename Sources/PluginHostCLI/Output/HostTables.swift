@@ -16,6 +16,7 @@ extension RecordTable {
                 notes.append(
                     Note(text: "may overlap others: too large to be compared with all of them", colour: .yellow))
             }
+            if let method = route["method"]?.string { notes.append(Note(text: "answers \(method) only", colour: .dim)) }
             if let transition = route["transition"]?.string {
                 notes.append(Note(text: "a URL from outside shows its page by \(transition)", colour: .dim))
             }

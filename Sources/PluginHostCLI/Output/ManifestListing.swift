@@ -59,7 +59,7 @@ struct ManifestListing {
     private func group(_ title: String, _ note: String, _ actions: [Value]) -> [String] {
         [note.isEmpty ? title : "\(title): \(note)"]
             + actions.flatMap { action in
-                let marks = ["remote"].filter { action[$0] == true } + action.texts("demands").map { "demands \($0)" }
+                let marks = ["remote", "idempotent"].filter { action[$0] == true } + action.texts("demands").map { "demands \($0)" }
                 let summary = action.text("summary")
                 let line = "  " + aside(signature(action), marks.joined(separator: ", "))
                 return [line.trimmed] + (summary.isEmpty ? [] : ["      \(summary)"])
@@ -92,7 +92,8 @@ struct ManifestListing {
     private func route(_ route: Value) -> String {
         let defaults = (route["defaults"]?.map ?? [:]).sorted { $0.key < $1.key }.map { "\($0)=\($1.readable)" }
         let action = ([route.text("action")] + defaults).joined(separator: " ")
-        return aside("\(route.text("pattern")) -> \(action)", route.text("summary"))
+        let method = route["method"]?.string.map { "\($0) " } ?? ""
+        return aside("\(method)\(route.text("pattern")) -> \(action)", route.text("summary"))
     }
 
     private func requirement(_ requirement: Value) -> String {

@@ -209,6 +209,7 @@ extension RouteStatus {
     var record: Value {
         .entries([
             "pattern": .string(pattern), "action": .string(action), "owner": .string(owner),
+            "method": method.map { .string($0.rawValue) },
             "summary": .string(summary), "defaults": Value.map(defaults),
             "groups": groups.isEmpty
                 ? nil : .map(Dictionary(uniqueKeysWithValues: groups.map { (String($0), .string($1)) })),
@@ -225,6 +226,7 @@ extension URLExplanation {
         .entries([
             "url": .string(url), "action": action.map(Value.string), "fallback": fallback.map(Value.string),
             "module": module.map(Value.string), "route": route.map(Value.string), "parameters": .map(parameters),
+            "methods": methods.isEmpty || methods == RouteMethod.allCases ? nil : .texts(methods.map(\.rawValue)),
             "demands": .texts(demands), "error": error?.record, "othersComplete": .bool(othersAreComplete),
             "others": .list(
                 others.map { other in

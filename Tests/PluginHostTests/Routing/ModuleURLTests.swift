@@ -54,7 +54,7 @@ import Testing
                                 const plugin_routes *routes = host->get_extension(host, PLUGIN_STRING(PLUGIN_ROUTES_EXTENSION));
                                 plugin_request request = {.size = sizeof request,
                                     .target = {arguments[0].as.string, arguments[0].count}};
-                                reply_int(call->token, routes->can_open(host, &request));
+                                reply_int(call->token, routes->can_open(host, 0, &request));
                                 """),
                         .init(
                             name: "url", parameters: ["key": "string"],
@@ -79,7 +79,7 @@ import Testing
                             body: """
                                 const plugin_routes *routes = host->get_extension(host, PLUGIN_STRING(PLUGIN_ROUTES_EXTENSION));
                                 plugin_request request = ask("\\xFF", 0);
-                                if (routes->can_open(host, 0) || routes->can_open(host, &request)) abort();
+                                if (routes->can_open(host, 0, 0) || routes->can_open(host, 0, &request)) abort();
                                 routes->build(host, &request, pass_on, (void *)call->token);
                                 """),
                         .init(

@@ -1,22 +1,38 @@
 import HTTPTypes
 import Hummingbird
 
+/// A client that was authenticated.
+struct Client: Sendable {
+    /// The name of its token, or the subject of its certificate; `nil` if it has none.
+    let name: String?
+}
+
 extension PluginGateway {
-    /// Checks whether the client may use the gateway.
-    func checkAccess(_ request: Request, _ connection: Connection?) throws(Problem) {
+    /// Checks whether the client may use the gateway, and returns its name; `nil` if it has none.
+    func checkAccess(_ request: Request, _ connection: Connection?) async throws(Problem) -> String? {
         switch configuration.access {
         case .everyone: try checkWebPage(request)
+        case .certificates:
+            guard let connection, let client = await departures.certificate(of: connection) else {
+                throw Problem(.forbidden, "Only clients with a certificate may use the gateway.")
+            }
+            try checkWebPage(request)
+            return client.name
         case .tokens(let tokens):
             let parts = (request.headers[.authorization] ?? "").split(separator: " ", maxSplits: 1)
-            guard parts.count == 2, parts[0].lowercased() == "bearer", tokens.contains(parts[1].trimmingSpaces) else {
+            guard parts.count == 2, parts[0].lowercased() == "bearer",
+                let client = tokens.client(parts[1].trimmingSpaces)
+            else {
                 var problem = Problem(.unauthorized, "Send one of the gateway's tokens: Authorization: Bearer TOKEN.")
                 problem.challenge = "Bearer"
                 throw problem
             }
+            return client.name
         case .loopback:
             try checkLoopback(request, connection)
             try checkWebPage(request)
         }
+        return nil
     }
 
     /// Keeps out clients on other machines.
@@ -40,17 +56,21 @@ extension PluginGateway {
 
     /// Keeps out web pages of other origins: a browser sends their requests with the address and the certificate of its
     /// user.
-    func checkWebPage(_ request: Request) throws(Problem) {
-        let (origin, site) = (request.headers[.origin], request.headers[.fetchSite])
-        guard origin != nil || site != nil else { return }
-        let authority = (request.head.authority ?? "").lowercased()
-        let origins = ["http://\(authority)", "https://\(authority)"]
-        let isOwn = origin.map { origins.contains($0.lowercased()) } ?? true
-        guard isOwn, ["same-origin", "none"].contains(site ?? "none") else {
-            throw Problem(.forbidden, "The gateway does not accept requests of web pages from other origins.")
-        }
+    private func checkWebPage(_ request: Request) throws(Problem) {
+        guard request.headers[.origin] != nil || request.headers[.fetchSite] != nil else { return }
+        if configuration.cors?.allows(request) != true { try checkOrigin(request) }
         guard request.method != .post || request.headers[.contentType] != nil else {
             throw Problem(.unsupportedMediaType, "A web page must send a Content-Type. Send application/json.")
+        }
+    }
+
+    /// Keeps out all web pages but those of the gateway itself.
+    func checkOrigin(_ request: Request) throws(Problem) {
+        let authority = (request.head.authority ?? "").lowercased()
+        let origins = ["http://\(authority)", "https://\(authority)"]
+        let isOwn = request.headers[.origin].map { origins.contains($0.lowercased()) } ?? true
+        guard isOwn, ["same-origin", "none"].contains(request.headers[.fetchSite] ?? "none") else {
+            throw Problem(.forbidden, "The gateway does not accept requests of web pages from other origins.")
         }
     }
 }

@@ -3,15 +3,28 @@ public import Logging
 public import PluginABI
 import Synchronization
 
-/// The tokens in a file, one in each line. Empty lines, and lines that begin with `#`, are skipped. The file is read again
-/// when it has changed. If it is then missing or unusable, no token is valid until it is usable, and the log says why.
+/// The tokens in a file, one in each line, possibly after a name for its client and a space: `ada 3f9c…`. Modules see the
+/// name as the caller of a call, never the token. Empty lines, and lines that begin with `#`, are skipped. The file is read
+/// again when it has changed. If it is then missing or unusable, no token is valid until it is usable, and the log says why.
 public final class BearerTokens: Sendable {
     private struct State {
-        var tokens: [[UInt8]]
+        var tokens: [Token]
         var stamp: Stamp
         var checked: ContinuousClock.Instant
         /// Why there are no tokens.
         var problem: String?
+    }
+
+    private struct Token {
+        let name: String?
+        let bytes: [UInt8]
+
+        /// - Parameter line: A line of the file, without spaces at its ends.
+        init(_ line: String) {
+            let parts = line.split(separator: " ", maxSplits: 1)
+            name = parts.count == 2 ? String(parts[0]) : nil
+            bytes = Array(parts.last.map { $0.trimmingSpaces.utf8 } ?? "".utf8[...])
+        }
     }
 
     private struct Stamp: Equatable {
@@ -28,6 +41,8 @@ public final class BearerTokens: Sendable {
 
     /// The shortest token, in bytes.
     public static let shortest = 16
+    /// The longest name, in bytes.
+    public static let longestName = 256
 
     /// Reads a file of tokens.
     ///
@@ -50,7 +65,7 @@ public final class BearerTokens: Sendable {
             mode: number(.posixPermissions), owner: number(.ownerAccountID))
     }
 
-    private static func read(_ file: String) throws(PluginError) -> [[UInt8]] {
+    private static func read(_ file: String) throws(PluginError) -> [Token] {
         func invalid(_ message: String) -> PluginError {
             PluginError(.invalidConfiguration, "The token file “\(file)” \(message)")
         }
@@ -65,22 +80,29 @@ public final class BearerTokens: Sendable {
         let lines = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline)
             .map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty && !$0.hasPrefix("#") }
         guard !lines.isEmpty else { throw invalid("has no token. Write one in each line.") }
-        guard lines.allSatisfy({ $0.utf8.count >= shortest }) else {
+        let tokens = lines.map(Token.init)
+        guard tokens.allSatisfy({ $0.bytes.count >= shortest }) else {
             throw invalid("has a token of fewer than \(shortest) bytes. Use longer, random ones.")
         }
-        return lines.map { Array($0.utf8) }
+        guard tokens.allSatisfy({ $0.name?.utf8.count ?? 0 <= longestName && !$0.bytes.contains(0x20) }) else {
+            throw invalid(
+                "has a line that is neither a token nor a name, a space and a token. Names have at most \(longestName) bytes."
+            )
+        }
+        return tokens
     }
 
-    /// Whether this is one of the tokens. Takes the same time for every text of the same length.
-    func contains(_ token: Substring) -> Bool {
+    /// Returns the client that has a token; `nil` if it is not one of the tokens. Takes the same time for every text of the
+    /// same length.
+    func client(_ token: Substring) -> Client? {
         let given = Array(token.utf8)
         let tokens = state.withLock { state in
             if .now - state.checked > .seconds(1) { reload(&state) }
             return state.tokens
         }
-        var isFound = false
-        for token in tokens where Self.isEqual(token, given) { isFound = true }
-        return isFound
+        var found: Client?
+        for token in tokens where Self.isEqual(token.bytes, given) { found = Client(name: token.name) }
+        return found
     }
 
     private func reload(_ state: inout State) {

@@ -9,17 +9,21 @@ typealias CallParameters = PluginABI.Parameters
 /// One call, ready to be made.
 struct GatewayCall: Sendable {
     let url: String
+    let method: RouteMethod
     let parameters: CallParameters
+    let client: Client
     let timeout: Duration
     /// The module and the action that it leads to; `nil` if it leads to none.
     let module: String?
     let action: String?
+    /// The events by which the call is answered; `nil` if it is answered by its result alone.
+    let events: CallEvents?
 }
 
 extension PluginGateway {
     /// `POST /call/{target}/{action}`.
     func call(
-        _ target: RequestTarget, _ request: Request, _ connection: Connection?
+        _ target: RequestTarget, _ request: Request, _ client: Client, _ connection: Connection?
     ) async throws(Problem) -> Response {
         let names = target.path.dropFirst("/call/".count).split(separator: "/", omittingEmptySubsequences: false)
         guard names.count == 2, names.allSatisfy(isName) else {
@@ -32,11 +36,30 @@ extension PluginGateway {
         try checkAction(url, "\(name)/\(action)")
         let known = catalog.current.action(name, action)
         let timeout = try timeout(of: request)
-        let parameters = try await parameters(of: request, for: known?.action)
+        let (parameters, events) = try await given(request, target, known?.action)
         let call = GatewayCall(
-            url: url + target.query, parameters: parameters, timeout: timeout,
-            module: known?.module, action: "\(name)/\(action)")
+            url: url + target.query, method: .post, parameters: parameters, client: client, timeout: timeout,
+            module: known?.module.name, action: "\(name)/\(action)", events: events)
         return try await afterBody { () throws(Problem) in try await make(call, request, connection) }
+    }
+
+    /// Reads what a client gives for a call, and where the calls of its callbacks go; `nil` if it wants only the result.
+    func given(
+        _ request: Request, _ target: RequestTarget, _ action: Catalog.Action?
+    ) async throws(Problem) -> (CallParameters, CallEvents?) {
+        let accepted = AcceptedTypes(request)
+        let prefersEvents = accepted.prefersEvents && request.method != .head
+        let isPossible = action?.hasCallback == true && accepted.acceptsEvents && request.method != .head
+        let events =
+            prefersEvents || isPossible
+            ? CallEvents(limit: configuration.callbackBuffer, heartbeat: configuration.heartbeat) : nil
+        let maker = events.map { CallbackMaker(host: host, events: $0) }
+        var given = GivenParameters.named([:])
+        if request.method.hasBody { given = try await parameters(of: request, for: action, maker) }
+        given = try await afterBody { () throws(Problem) in
+            try given.adding(callbacksIn: target.query, of: action, maker)
+        }
+        return (given.parameters, prefersEvents || given.hasCallback ? events : nil)
     }
 
     /// The scheme by which the host finds targets and actions by their names.
@@ -47,7 +70,7 @@ extension PluginGateway {
 
     /// Refuses a URL that does not lead to the action that it names: routes, and fallbacks of targets, precede names.
     private func checkAction(_ url: String, _ action: String) throws(Problem) {
-        let found = host.resolve(url, origin: .remote)
+        let found = host.resolve(url, method: .post, origin: .remote)
         guard found.route == nil, found.fallback == nil, found.action == action else {
             throw Problem(.noRoute, "There is no remote action “\(action)”.")
         }
@@ -61,20 +84,37 @@ extension PluginGateway {
         return text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "_.-".contains($0)) }
     }
 
-    /// Makes a call and answers with its result.
+    /// Makes a call and answers with its result, or with events.
     func make(_ call: GatewayCall, _ request: Request, _ connection: Connection?) async throws(Problem) -> Response {
+        if let events = call.events { return try await stream(call, events, request, connection) }
+        return try await measured(call, request) { context throws(Problem) in
+            let running = try start(call, connection)
+            return try await self.response(try await running.open(context), running)
+        }
+    }
+
+    /// Finds a place for a call.
+    func start(_ call: GatewayCall, _ connection: Connection?) throws(Problem) -> RunningCall {
+        RunningCall(gateway: self, call: call, place: try admission.enter(call.module), connection: connection)
+    }
+
+    /// Makes a call in a span, and counts it.
+    func measured<Result: Sendable>(
+        _ call: GatewayCall, _ request: Request, _ body: (CallContext) async throws(Problem) -> Result
+    ) async throws(Problem) -> Result {
         let start = ContinuousClock.now
         do throws(Problem) {
-            let response = try await traced(call, request) { () throws(Problem) in
-                let running = RunningCall(
-                    gateway: self, call: call, place: try admission.enter(call.module), connection: connection)
-                return try await self.response(try await running.open(), running)
-            }
+            let result = try await traced(call, request, body)
             count(call, nil, since: start)
-            return response
+            return result
         } catch {
             count(call, error, since: start)
             throw error
         }
     }
+}
+
+extension HTTPRequest.Method {
+    /// Whether requests of this method can have a body.
+    var hasBody: Bool { [.post, .put, .patch].contains(self) }
 }

@@ -6,41 +6,53 @@ import PluginHost
 extension PluginGateway {
     /// Answers a request for a route of a module: its URL is opened, for a caller from outside.
     func open(
-        _ target: RequestTarget, _ request: Request, _ connection: Connection?
+        _ target: RequestTarget, _ request: Request, _ client: Client, _ connection: Connection?
     ) async throws(Problem) -> Response {
         try checkReady()
         let catalog = catalog.current
-        guard !target.host.isEmpty, let found = try find(target, catalog) else {
+        guard !target.host.isEmpty, let found = try find(target, request.method, catalog) else {
             throw Problem(.noRoute, "There is nothing at this path.")
-        }
-        let methods = "GET, HEAD, POST"
-        guard [.get, .head, .post].contains(request.method) else {
-            throw Problem.method(request.method, allowed: methods)
         }
         let names = found.explanation.action?.split(separator: "/").map(String.init) ?? []
         let action = names.count == 2 ? catalog.action(names[0], names[1])?.action : nil
         let timeout = try timeout(of: request)
-        if request.method != .post { try checkNoBody(request) }
-        let parameters: CallParameters =
-            request.method == .post ? try await self.parameters(of: request, for: action) : [:]
+        if !request.method.hasBody { try checkNoBody(request) }
+        let (parameters, events) = try await given(request, target, action)
         let call = GatewayCall(
-            url: found.url, parameters: parameters, timeout: timeout, module: found.explanation.module,
-            action: found.explanation.action)
+            url: found.url, method: found.method, parameters: parameters, client: client, timeout: timeout,
+            module: found.explanation.module, action: found.explanation.action, events: events)
         let response = try await afterBody { () throws(Problem) in try await make(call, request, connection) }
         return request.method == .head ? response.createHeadResponse() : response
     }
 
-    /// Finds the route of a request. Routes are tried for `https` first, then for `http`; how the client has connected
-    /// does not matter, since there may be a proxy in between.
+    private struct Found {
+        let url: String
+        let method: RouteMethod
+        let explanation: URLExplanation
+    }
+
+    /// Finds the route of a request; `nil` if there is none. Routes are tried for `https` first, then for `http`; how the
+    /// client has connected does not matter, since there may be a proxy in between.
     private func find(
-        _ target: RequestTarget, _ catalog: Catalog.Contents
-    ) throws(Problem) -> (url: String, explanation: URLExplanation)? {
+        _ target: RequestTarget, _ method: HTTPRequest.Method, _ catalog: Catalog.Contents
+    ) throws(Problem) -> Found? {
+        let asked = method == .head ? .get : RouteMethod(rawValue: method.rawValue)
+        var others: Set<RouteMethod> = []
         for scheme in catalog.schemes {
             let url = "\(scheme)://\(target.host)\(target.path)\(target.query)"
-            let explanation = host.resolve(url, origin: .remote)
-            if explanation.route != nil { return (url, explanation) }
-            if let error = explanation.error, error.code == .invalidURL { throw Problem(error) }
+            let found = host.resolve(url, method: asked ?? .get, origin: .remote)
+            if let asked, found.route != nil, catalog.hasRoute(found.route, asked) {
+                return Found(url: url, method: asked, explanation: found)
+            }
+            if let error = found.error, error.code == .invalidURL { throw Problem(error) }
+            others.formUnion(
+                found.methods.filter { method in
+                    catalog.hasRoute(host.resolve(url, method: method, origin: .remote).route, method)
+                })
         }
-        return nil
+        guard !others.isEmpty else { return nil }
+        let allowed = RouteMethod.allCases.filter(others.contains)
+            .flatMap { $0 == .get ? ["GET", "HEAD"] : [$0.rawValue] }
+        throw Problem.method(method, allowed: allowed.joined(separator: ", "))
     }
 }

@@ -8,31 +8,35 @@ import Synchronization
 extension PluginGateway {
     /// Reads the parameters in the body of a request. No body means no parameters.
     ///
-    /// - Parameter action: The declaration of the action that gets them; `nil` if it is not known.
-    func parameters(of request: Request, for action: Catalog.Action?) async throws(Problem) -> CallParameters {
+    /// - Parameters:
+    ///   - action: The declaration of the action that gets them; `nil` if it is not known.
+    ///   - callbacks: Makes the callbacks among them; `nil` if the client accepts no events.
+    func parameters(
+        of request: Request, for action: Catalog.Action?, _ callbacks: CallbackMaker?
+    ) async throws(Problem) -> GivenParameters {
         let type = try mediaType(of: request)
         let body = try await body(of: request)
-        return try await afterBody { () throws(Problem) in try Self.parameters(body, type, for: action) }
+        return try await afterBody { () throws(Problem) in try Self.parameters(body, type, for: action, callbacks) }
     }
 
     private static func parameters(
-        _ body: ByteBuffer, _ type: String, for action: Catalog.Action?
-    ) throws(Problem) -> CallParameters {
+        _ body: ByteBuffer, _ type: String, for action: Catalog.Action?, _ callbacks: CallbackMaker?
+    ) throws(Problem) -> GivenParameters {
         switch type {
         case "application/json":
-            return try parameters(json: body, for: action)
+            return try parameters(json: body, for: action, callbacks)
         case "application/octet-stream":
             guard let name = action?.bodyParameter else {
                 throw Problem(
                     .unsupportedMediaType,
                     "The action does not have exactly one parameter of the kind bytes. Send application/json.")
             }
-            return CallParameters([name: .bytes(body.withUnsafeReadableBytes { Bytes(copying: $0) })])
+            return .named([name: .bytes(body.withUnsafeReadableBytes { Bytes(copying: $0) })])
         case "":
             guard body.readableBytes == 0 else {
                 throw Problem(.unsupportedMediaType, "The body has no Content-Type. Send application/json.")
             }
-            return [:]
+            return .named([:])
         default:
             throw Problem(
                 .unsupportedMediaType,
@@ -41,8 +45,9 @@ extension PluginGateway {
         }
     }
 
-    private static func parameters(json body: ByteBuffer, for action: Catalog.Action?) throws(Problem) -> CallParameters
-    {
+    private static func parameters(
+        json body: ByteBuffer, for action: Catalog.Action?, _ callbacks: CallbackMaker?
+    ) throws(Problem) -> GivenParameters {
         let value: Value
         do throws(PluginError) {
             value = try body.withUnsafeReadableBytes { (bytes) throws(PluginError) in try Value(strictJSON: bytes) }
@@ -50,9 +55,8 @@ extension PluginGateway {
             throw Problem(error)
         }
         switch value {
-        case .map(let entries):
-            return CallParameters(try action?.decoding(entries) ?? entries)
-        case .list(let values): return CallParameters(positional: try action?.decoding(values) ?? values)
+        case .map(let entries): return .named(try action?.decoding(entries, callbacks) ?? entries)
+        case .list(let values): return .inOrder(try action?.decoding(values, callbacks) ?? values)
         default:
             throw Problem(
                 .invalidValue, "The body must be an object with the parameters by name, or a list of them in order.")

@@ -17,13 +17,7 @@ extension PluginGateway {
                 ], body: ResponseBody(inPieces: buffer))
         case .object(let object): return try await lines(of: object, running)
         default:
-            guard !value.hasObject else {
-                throw Problem(
-                    PluginError(
-                        .notRepresentable,
-                        "The result contains objects, which cannot leave the program. Only a result that is itself an object "
-                            + "with the action next can be sent."))
-            }
+            guard !value.hasObject else { throw Problem(.objectsInResult) }
             var response = Response.text(value.json, type: "application/json")
             response.headers[.contentTypeOptions] = "nosniff"
             return response
@@ -32,33 +26,16 @@ extension PluginGateway {
 
     /// Reads a cursor to its end, line by line, as fast as the client reads. Each element may take as long as a call. An
     /// error ends the lines with an object that has the key `error`. The place of the call is held until then.
-    private func lines(of cursor: Object, _ running: RunningCall) async throws(Problem) -> Response {
-        let limit = configuration.cursorLimit
-        @Sendable func next() async throws(PluginError) -> String? {
-            try await running.perform { () async throws(PluginError) in
-                try await cursor.call("next", timeout: running.call.timeout)
-            }.line
-        }
-        let first: String?
-        do throws(PluginError) {
-            first = try await next()
-        } catch {
-            throw Problem(error.code == .unknownAction ? .noCursor : error)
-        }
+    private func lines(of object: Object, _ running: RunningCall) async throws(Problem) -> Response {
+        let cursor = try await Cursor(object, running, limit: configuration.cursorLimit)
         let body = ResponseBody { writer in
             defer { withExtendedLifetime(running.place) {} }
-            var (line, count) = (first, 0)
-            while let text = line {
-                for piece in ByteBuffer(string: text + "\n").pieces { try await writer.write(piece) }
-                count += 1
-                do throws(PluginError) {
-                    line = try await next()
-                    if line != nil, count >= limit { throw .longCursor(limit) }
-                } catch {
-                    let record: Value = ["code": .string(error.code.rawValue), "message": .string(error.message)]
-                    try await writer.write(ByteBuffer(string: Value.map(["error": record]).json + "\n"))
-                    break
-                }
+            var cursor = cursor
+            do {
+                while let line = try await cursor.next() { try await writer.write(line + "\n") }
+            } catch let error as PluginError {
+                let record: Value = ["code": .string(error.code.rawValue), "message": .string(error.message)]
+                try await writer.write(Value.map(["error": record]).json + "\n")
             }
             try await writer.finish(nil)
         }
@@ -68,17 +45,15 @@ extension PluginGateway {
 }
 
 extension PluginError {
-    fileprivate static let noCursor = PluginError(
-        .notRepresentable, "The result is an object without the action next, which cannot leave the program.")
-
-    fileprivate static func longCursor(_ limit: Int) -> PluginError {
-        PluginError(.overloaded, "The cursor has more than \(limit) elements, which is the limit.")
-    }
+    static let objectsInResult = PluginError(
+        .notRepresentable,
+        "The result contains objects, which cannot leave the program. Only a result that is itself an object with the action "
+            + "next can be sent.")
 }
 
 extension Value {
     /// Whether there is an object in it, at any depth.
-    fileprivate var hasObject: Bool {
+    var hasObject: Bool {
         switch self {
         case .object: true
         case .list(let values): values.contains(where: \.hasObject)
@@ -88,7 +63,7 @@ extension Value {
     }
 
     /// The line of an element; `nil` at the end.
-    fileprivate var line: String? {
+    var line: String? {
         get throws(PluginError) {
             if isNull { return nil }
             guard !hasObject else {

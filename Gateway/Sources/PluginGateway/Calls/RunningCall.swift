@@ -9,10 +9,17 @@ struct RunningCall: Sendable {
     let connection: Connection?
 
     /// Calls the action.
-    func open() async throws(Problem) -> Value {
+    ///
+    /// - Parameter context: The trace and the caller that modules see.
+    func open(_ context: CallContext) async throws(Problem) -> Value {
         do throws(PluginError) {
             return try await perform { [host = gateway.host, call] () async throws(PluginError) in
-                try await host.open(call.url, call.parameters, origin: .remote, timeout: call.timeout)
+                if context.isEmpty { return try await host.open(call) }
+                do {
+                    return try await host.withCallContext(context) { host in try await host.open(call) }
+                } catch {
+                    throw error as? PluginError ?? PluginError(.actionFailed, "\(error)")
+                }
             }
         } catch {
             throw Problem(error)
@@ -65,5 +72,19 @@ extension PluginError {
             .deadlineExceeded,
             "The call took longer than \(call.timeout). It continues: a synchronous action cannot be interrupted."
         )
+    }
+}
+
+extension PluginHost {
+    fileprivate func open(_ call: GatewayCall) async throws(PluginError) -> Value {
+        try await open(
+            call.url, method: call.method, call.parameters, origin: .remote, timeout: call.timeout)
+    }
+}
+
+extension HostContext {
+    fileprivate func open(_ call: GatewayCall) async throws(PluginError) -> Value {
+        try await open(
+            call.url, method: call.method, call.parameters, origin: .remote, timeout: call.timeout)
     }
 }

@@ -34,6 +34,8 @@ final class Catalog: Sendable {
         private var places: [String: (module: Int, target: Int)] = [:]
         /// The schemes of HTTP for which there are routes.
         private(set) var schemes: [String] = []
+        /// The routes of HTTP; those of any host come first.
+        private(set) var routes: [Route] = []
 
         fileprivate init(_ host: PluginHost) {
             for status in host.modules where status.state == .active || status.state == .registered {
@@ -50,21 +52,78 @@ final class Catalog: Sendable {
             where routes.contains(where: { $0.pattern.hasPrefix("\(scheme)://") || $0.pattern.hasPrefix("//") }) {
                 schemes.append(scheme)
             }
+            let declared = routes.map { route in
+                let names = route.action.split(separator: "/").map(String.init)
+                return Route(route, names.count == 2 ? action(names[0], names[1]) : nil)
+            }
+            self.routes = declared.sorted { ($0.isOfOneHost ? 1 : 0) < ($1.isOfOneHost ? 1 : 0) }
         }
 
         private static func isHTTP(_ pattern: String) -> Bool {
             ["https://", "http://", "//"].contains { pattern.hasPrefix($0) }
         }
 
+        /// Whether a route answers a method. A route without a method of its own answers GET and POST: it was written for
+        /// URLs of any kind, which are not there to change or to remove something.
+        ///
+        /// - Parameter pattern: The pattern of the route; `nil` if there is none.
+        func hasRoute(_ pattern: String?, _ method: RouteMethod) -> Bool {
+            guard let pattern else { return false }
+            let found = routes.filter { $0.pattern == pattern }
+            // One that has just come is not known yet.
+            if found.isEmpty { return method == .get || method == .post }
+            let own = found.first { $0.method == method } ?? found.first { $0.method == nil }
+            return own?.methods.contains(method) ?? false
+        }
+
         /// Returns an action with its module, if it is remote: others do not exist for HTTP.
-        func action(_ target: String, _ action: String) -> (module: String, action: Action)? {
+        func action(_ target: String, _ action: String) -> (module: Module, action: Action)? {
             guard let place = places[target] else { return nil }
             let module = modules[place.module]
             guard let found = module.targets[place.target].actions.first(where: { $0.name == action }),
                 found.isRemote
             else { return nil }
-            return (module.name, found)
+            return (module, found)
         }
+    }
+
+    /// A route of HTTP.
+    struct Route: Sendable {
+        let pattern: String
+        let action: String
+        let summary: String
+        let defaults: [String: Value]
+
+        let template: RouteTemplate
+        /// The only method that it answers; `nil` if it states none.
+        let method: RouteMethod?
+        /// The methods that it answers, in the order in which they are shown.
+        let methods: [RouteMethod]
+
+        fileprivate init(_ route: RouteStatus, _ destination: (module: Module, action: Action)?) {
+            (pattern, action, summary, defaults) = (route.pattern, route.action, route.summary, route.defaults)
+            let template = RouteTemplate(route.pattern)
+            self.template = template
+            let isReadable = destination.map {
+                Self.isReadable($0.action, SchemaTypes($0.module), template, route.defaults)
+            }
+            method = route.method
+            methods = route.method.map { [$0] } ?? (isReadable ?? true ? [.get, .post] : [.post])
+        }
+
+        /// Whether a request without a body can give all that the action requires.
+        private static func isReadable(
+            _ action: Action, _ types: SchemaTypes, _ template: RouteTemplate, _ defaults: [String: Value]
+        ) -> Bool {
+            // Groups of a pattern that is no template can give everything.
+            guard let names = template.paths.map(\.names).min(by: { $0.count < $1.count }) else { return true }
+            return action.parameters.allSatisfy { parameter in
+                !parameter.isRequired || names.contains(parameter.name) || defaults[parameter.name] != nil
+                    || types.isText(parameter.type) || parameter.isCallback
+            }
+        }
+
+        fileprivate var isOfOneHost: Bool { template.host != nil }
     }
 
     /// A module that serves.
@@ -111,7 +170,7 @@ final class Catalog: Sendable {
         let hasRest: Bool
         /// The text of the result's type; empty if the manifest does not name it.
         let result: String
-        let parameters: [Parameter]
+        var parameters: [Parameter]
 
         fileprivate init(_ node: Value) {
             name = node["name"]?.string ?? ""
@@ -122,26 +181,32 @@ final class Catalog: Sendable {
             parameters = (node["parameters"]?.list ?? []).map(Parameter.init)
         }
 
+        /// Whether a client can give a callback.
+        var hasCallback: Bool { parameters.contains(where: \.isCallback) }
+
         /// The name of the only parameter of the kind bytes; `nil` if there is none, or more than one.
         var bodyParameter: String? {
             let names = parameters.filter(\.isBytes).map(\.name)
             return names.count == 1 ? names[0] : nil
         }
 
-        /// Returns the parameters of a JSON body, with bytes read from their base64.
-        func decoding(_ entries: [String: Value]) throws(Problem) -> [String: Value] {
+        /// Returns the parameters of a JSON body, as the action takes them; see ``Parameter/decoding(_:_:)``.
+        func decoding(_ entries: [String: Value], _ callbacks: CallbackMaker?) throws(Problem) -> [String: Value] {
             var entries = entries
-            for parameter in parameters where parameter.isBytes {
-                if let value = entries[parameter.name] { entries[parameter.name] = try parameter.decoding(value) }
+            for parameter in parameters where parameter.isDecoded {
+                if let value = entries[parameter.name] {
+                    entries[parameter.name] = try parameter.decoding(value, callbacks)
+                }
             }
             return entries
         }
 
         /// The same for parameters in order.
-        func decoding(_ values: [Value]) throws(Problem) -> [Value] {
+        func decoding(_ values: [Value], _ callbacks: CallbackMaker?) throws(Problem) -> [Value] {
             var values = values
-            for (place, parameter) in parameters.prefix(values.count).enumerated() where parameter.isBytes {
-                values[place] = try parameter.decoding(values[place])
+            for (place, parameter) in parameters.prefix(values.count).enumerated()
+            where parameter.isDecoded {
+                values[place] = try parameter.decoding(values[place], callbacks)
             }
             return values
         }
@@ -151,19 +216,43 @@ final class Catalog: Sendable {
         let name: String
         let summary: String
         let type: String
-        let isRequired: Bool
-        let fallback: Value?
+        private(set) var isRequired: Bool
+        private(set) var fallback: Value?
+        /// Whether null stands for no value.
+        private(set) var acceptsNull: Bool
+
+        /// The same parameter, with a default.
+        func optional(_ fallback: Value?) -> Parameter {
+            var parameter = self
+            (parameter.isRequired, parameter.fallback, parameter.acceptsNull) = (false, fallback, acceptsNull)
+            return parameter
+        }
 
         var isBytes: Bool { type == "bytes" || type == "bytes?" }
+        /// Whether a client can give a callback for it.
+        var isCallback: Bool { type == "object" || type == "object?" }
 
-        /// Returns bytes for their base64, and other values as they are.
-        fileprivate func decoding(_ value: Value) throws(Problem) -> Value {
-            guard let text = value.string else { return value }
+        /// Whether ``decoding(_:_:)`` makes something else of a value.
+        var isDecoded: Bool { isBytes || isCallback || type == "double" }
+
+        /// Returns bytes for their base64, a callback for the name of its events, a double for a whole number, and other
+        /// values as they are.
+        func decoding(_ value: Value, _ callbacks: CallbackMaker?) throws(Problem) -> Value {
+            // A number in JSON is the nearest double, also if it has no fraction.
+            if type == "double", let number = value.int { return .double(Double(number)) }
+            guard let text = value.string, type != "double" else { return value }
+            if isCallback {
+                guard let callbacks else { throw Problem(.notAcceptable, Self.noEvents) }
+                return try callbacks.callback(text, for: name)
+            }
             guard let bytes = Bytes(base64: text) else {
                 throw Problem(.mistypedParameter, "The parameter “\(name)” is not valid base64.")
             }
             return .bytes(bytes)
         }
+
+        private static let noEvents =
+            "Calls of a callback are sent as events. Send GET or POST, and accept them: Accept: text/event-stream."
 
         fileprivate init(_ node: Value) {
             name = node["name"]?.string ?? ""
@@ -171,6 +260,7 @@ final class Catalog: Sendable {
             type = node["type"]?.string ?? "any"
             isRequired = node["required"]?.bool ?? false
             fallback = node["default"]
+            acceptsNull = !isRequired
         }
     }
 }

@@ -11,9 +11,11 @@ extension PluginGateway {
 
 /// A description by OpenAPI 3.1.
 struct OpenAPI {
-    private let catalog: Catalog.Contents
-    private let configuration: GatewayConfiguration
-    private var paths: [String: Value] = [:]
+    let catalog: Catalog.Contents
+    let configuration: GatewayConfiguration
+    var paths: [String: Value] = [:]
+    /// The patterns of routes that are no paths of OpenAPI.
+    var otherRoutes: Value?
     private var schemas: [String: Value] = ["Problem": OpenAPI.problem]
 
     init(_ catalog: Catalog.Contents, _ configuration: GatewayConfiguration) {
@@ -23,13 +25,18 @@ struct OpenAPI {
             let types = SchemaTypes(module)
             for (name, schema) in types.schemas { schemas[name] = schema }
             for target in module.targets {
-                // Other objects than cursors cannot leave the program.
-                for action in target.actions
-                where action.isRemote && !module.types.subtracting(module.cursors).contains(action.result) {
+                for action in target.actions where action.isRemote && canLeave(action, module) {
                     add(action, target, module, types)
                 }
             }
         }
+        addRoutes()
+    }
+
+    /// Whether the results of an action can leave the program: of objects, only cursors can.
+    func canLeave(_ action: Catalog.Action, _ module: Catalog.Module) -> Bool {
+        let type = action.result.hasSuffix("?") ? String(action.result.dropLast()) : action.result
+        return !module.types.subtracting(module.cursors).contains(type)
     }
 
     var document: Value {
@@ -49,6 +56,7 @@ struct OpenAPI {
             entries["security"] = [["token": []]]
         }
         entries["components"] = .map(components)
+        if let otherRoutes { entries["x-other-routes"] = otherRoutes }
         return .map(entries)
     }
 
@@ -57,16 +65,25 @@ struct OpenAPI {
     private mutating func add(
         _ action: Catalog.Action, _ target: Catalog.Target, _ module: Catalog.Module, _ types: SchemaTypes
     ) {
-        var operation: [String: Value] = [
-            "operationId": .string("\(target.name).\(action.name)"), "tags": [.string(module.name)],
-            "parameters": [Self.timeout], "responses": responses(action, types),
-        ]
-        if !action.summary.isEmpty { operation["summary"] = .string(action.summary) }
-        if let body = body(action, types) { operation["requestBody"] = body }
+        var operation = self.operation("\(target.name).\(action.name)", action, module, types)
+        operation["parameters"] = [Self.timeout]
+        if let body = body(action, types, hasOrder: true) { operation["requestBody"] = body }
         paths["/call/\(target.name)/\(action.name)"] = ["post": .map(operation)]
     }
 
-    private func body(_ action: Catalog.Action, _ types: SchemaTypes) -> Value? {
+    /// What all operations of an action have.
+    func operation(
+        _ id: String, _ action: Catalog.Action, _ module: Catalog.Module, _ types: SchemaTypes
+    ) -> [String: Value] {
+        var operation: [String: Value] = [
+            "operationId": .string(id), "tags": [.string(module.name)], "responses": responses(action, types),
+        ]
+        if !action.summary.isEmpty { operation["summary"] = .string(action.summary) }
+        return operation
+    }
+
+    /// - Parameter hasOrder: Whether the parameters can also be a list, in order.
+    func body(_ action: Catalog.Action, _ types: SchemaTypes, hasOrder: Bool) -> Value? {
         guard !action.parameters.isEmpty || action.hasRest else { return nil }
         let schemas = action.parameters.map { Self.schema($0, types) }
         let names = action.parameters.map(\.name)
@@ -81,16 +98,24 @@ struct OpenAPI {
             "type": "array", "prefixItems": .list(schemas), "items": rest, "minItems": .int(last),
             "maxItems": .int(schemas.count + (action.hasRest ? 1 : 0)),
         ]
-        let schema: Value = schemas.isEmpty ? named : ["anyOf": [named, inOrder]]
+        let schema: Value = schemas.isEmpty || !hasOrder ? named : ["anyOf": [named, inOrder]]
         var content: [String: Value] = ["application/json": ["schema": schema]]
         if action.bodyParameter != nil, required.count <= 1 { content["application/octet-stream"] = [:] }
         return ["required": .bool(!required.isEmpty), "content": .map(content)]
     }
 
+    /// The schema of the name by which a client gives a callback.
+    static let callback: Value = [
+        "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_.-]{0,63}$",
+        "not": ["enum": .list(CallbackMaker.ownNames.sorted().map(Value.string))],
+        "description": "The name of the events that the calls of the callback become",
+    ]
+
     private static func schema(_ parameter: Catalog.Parameter, _ types: SchemaTypes) -> Value {
+        if parameter.isCallback { return !parameter.acceptsNull ? callback : ["anyOf": [callback, ["type": "null"]]] }
         let type = parameter.type
         // Null stands for a parameter that is left out.
-        let isNullable = !parameter.isRequired && !type.hasSuffix("?") && type != "any"
+        let isNullable = parameter.acceptsNull && !type.hasSuffix("?") && type != "any"
         var schema = types.schema(isNullable ? type + "?" : type).map ?? [:]
         if !parameter.summary.isEmpty { schema["description"] = .string(parameter.summary) }
         if let fallback = parameter.fallback, !fallback.isNull { schema["default"] = fallback }
@@ -98,29 +123,49 @@ struct OpenAPI {
     }
 
     private func responses(_ action: Catalog.Action, _ types: SchemaTypes) -> Value {
-        let content: Value =
+        var content: [String: Value] =
             switch action.result {
             case "bytes": ["application/octet-stream": [:]]
-            case let name where types.isObject(name): ["application/jsonl": [:]]
+            case "bytes?": ["application/octet-stream": [:], "application/json": ["schema": ["type": "null"]]]
+            case let name where types.isObject(name):
+                name.hasSuffix("?")
+                    ? ["application/jsonl": [:], "application/json": ["schema": ["type": "null"]]]
+                    : ["application/jsonl": [:]]
             case "", "any":
                 ["application/json": [:], "application/octet-stream": [:], "application/jsonl": [:]]
             case let name: ["application/json": ["schema": types.schema(name)]]
             }
-        var all: [String: Value] = ["200": ["description": "The result", "content": content]]
+        if action.hasCallback { content["text/event-stream"] = [:] }
+        var all: [String: Value] = ["200": ["description": "The result", "content": .map(content)]]
         for (status, text) in Self.failures { all[status] = Self.failure(text) }
+        if case .tokens = configuration.access {} else { all["401"] = nil }
         return .map(all)
     }
 
-    private static let failures = [
-        "400": "The request or a parameter is not valid.", "401": "The token is missing or unknown.",
-        "403": "The program refuses the call.", "404": "There is nothing at this path.",
-        "406": "The result contains objects, which cannot leave the program.", "413": "The body is too large.",
-        "415": "The body is of a type that is not accepted.",
-        "422": "The module refuses the call, with a code of its own.",
-        "429": "Too many calls of the module are in flight.",
-        "500": "The module has failed.", "503": "The gateway cannot make the call at this moment.",
-        "504": "The deadline has passed.", "default": "Any other failure.",
-    ]
+    /// What each status says, with the codes of the gateway and the host that have it.
+    private static let failures: [String: String] = {
+        var codes: [String: [String]] = [:]
+        for (code, status) in Problem.statuses { codes[String(status.code), default: []].append(code.rawValue) }
+        let texts = [
+            "400": "The request or a parameter is not valid.", "401": "The token is missing or unknown.",
+            "403": "The program refuses the call.", "404": "There is nothing at this path.",
+            "405": "The path does not have this method.", "406": "The client does not accept what the result can be.",
+            "408": "The body did not arrive in time.", "409": "The call is in conflict with another one.",
+            "410": "The module has been replaced or removed.", "413": "The body is too large.",
+            "414": "The path is too long.", "415": "The body is of a type that is not accepted.",
+            "421": "The gateway does not serve this host.",
+            "422": "The module refuses the call, with a code of its own.",
+            "429": "Too many calls of the module are in flight.", "500": "The module has failed.",
+            "502": "The process of the module has crashed.",
+            "503": "The gateway cannot make the call at this moment.", "504": "The deadline has passed.",
+            "default": "Any other failure.",
+        ]
+        return Dictionary(
+            uniqueKeysWithValues: texts.map { status, text in
+                let codes = (codes[status] ?? []).sorted().map { "`\($0)`" }.joined(separator: ", ")
+                return (status, codes.isEmpty ? text : "\(text) Codes: \(codes).")
+            })
+    }()
 
     private static func failure(_ text: String) -> Value {
         [
@@ -158,7 +203,7 @@ struct OpenAPI {
         ]
     }
 
-    private static let timeout: Value = [
+    static let timeout: Value = [
         "name": "Timeout", "in": "header", "required": false,
         "description": "How long the call may take: seconds (2.5) or milliseconds (250ms).",
         "schema": ["type": "string", "pattern": "^(?=.{1,8}$)(?=.*[1-9])([0-9]+(\\.[0-9]+)?s?|[0-9]+ms)$"],

@@ -5,11 +5,13 @@ struct SchemaTypes {
     private let module: String
     private let names: Set<String>
     private let objects: Set<String>
+    private let enumerations: Set<String>
     private(set) var schemas: [String: Value] = [:]
 
     init(_ module: Catalog.Module) {
         self.module = module.name
         objects = module.types
+        enumerations = Set(module.values.filter { $0["cases"] != nil }.compactMap { $0["name"]?.string })
         names = Set(module.values.compactMap { $0["name"]?.string })
         for value in module.values {
             guard let name = value["name"]?.string else { continue }
@@ -42,6 +44,16 @@ struct SchemaTypes {
         return name == "object" || objects.contains(name)
     }
 
+    private static let base64 =
+        "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
+
+    /// Whether the values of a type can be written in a query.
+    func isText(_ text: String) -> Bool {
+        let name = text.hasSuffix("?") ? String(text.dropLast()) : text
+        let texts = ["bool", "int", "double", "string", "bytes", "list", "list<string>", "any"]
+        return texts.contains(name) || enumerations.contains(name)
+    }
+
     /// Returns the schema of a type, as it is written in a manifest.
     func schema(_ text: String) -> Value {
         if text.hasSuffix("?") { return ["anyOf": [schema(String(text.dropLast())), ["type": "null"]]] }
@@ -54,7 +66,7 @@ struct SchemaTypes {
         case .int: return ["type": "integer", "minimum": .int(.min), "maximum": .int(.max)]
         case .double: return ["type": "number"]
         case .string: return ["type": "string"]
-        case .bytes: return ["type": "string", "contentEncoding": "base64"]
+        case .bytes: return ["type": "string", "contentEncoding": "base64", "pattern": .string(Self.base64)]
         case .list: return ["type": "array"]
         case .map: return ["type": "object"]
         case .null: return ["type": "null"]

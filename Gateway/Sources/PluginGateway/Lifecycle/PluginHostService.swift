@@ -20,6 +20,7 @@ public struct PluginHostService: ServiceLifecycle.Service {
     /// - Throws: The errors of ``PluginHost/start()``.
     public func run() async throws {
         let (host, gateway) = (gateway.host, gateway)
+        gateway.traceModules()
         try await onThread { try host.start() }
         let changes = host.changes
         gateway.catalog.invalidate()

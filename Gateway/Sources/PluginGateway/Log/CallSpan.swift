@@ -1,14 +1,16 @@
 import HTTPTypes
 import Hummingbird
 import PluginABI
+import PluginHost
 import Tracing
 
 extension PluginGateway {
     /// Runs a call in a span, which continues the trace of the request's headers (`traceparent`, as far as the tracer knows
-    /// it). Code of the program that runs in the call, such as an interceptor, finds the span in `ServiceContext.current`.
-    func traced(
-        _ call: GatewayCall, _ request: Request, _ body: () async throws(Problem) -> Response
-    ) async throws(Problem) -> Response {
+    /// it). Code of the program that runs in the call, such as an interceptor, finds the span in `ServiceContext.current`;
+    /// modules find the trace, and who calls, in the call context that `body` gets.
+    func traced<Success: Sendable>(
+        _ call: GatewayCall, _ request: Request, _ body: (CallContext) async throws(Problem) -> Success
+    ) async throws(Problem) -> Success {
         var context = ServiceContext.current ?? .topLevel
         tracer.extract(request.headers, into: &context, using: FieldExtractor())
         let span = tracer.startAnySpan(call.action ?? "call", context: context, ofKind: .server)
@@ -16,25 +18,76 @@ extension PluginGateway {
         span.attributes["http.request.method"] = request.method.rawValue
         if let module = call.module { span.attributes["plugin.module"] = module }
         if let action = call.action { span.attributes["plugin.action"] = action }
-        let result: Result<Response, Problem> = await ServiceContext.withValue(span.context) {
-            do throws(Problem) { return .success(try await body()) } catch { return .failure(error) }
+        // Without a tracer for W3C traces, modules get the trace as it has come.
+        let trace = tracer.trace(of: span.context) ?? TraceContext(request.headers)
+        let callContext = CallContext(trace: trace, caller: call.client.name)
+        let result: Result<Success, Problem> = await ServiceContext.withValue(span.context) {
+            do throws(Problem) { return .success(try await body(callContext)) } catch { return .failure(error) }
         }
         switch result {
-        case .success(let response):
-            span.attributes["http.response.status_code"] = response.status.code
-            return response
+        case .success(let success):
+            span.attributes["http.response.status_code"] = HTTPResponse.Status.ok.code
+            return success
         case .failure(let problem):
             span.attributes["http.response.status_code"] = problem.status.code
-            span.attributes["error.type"] = problem.error.code.rawValue
-            span.recordError(problem.error)
+            span.recordFailure(problem.error)
             if problem.status.code >= 500 { span.setStatus(SpanStatus(code: .error, message: problem.error.message)) }
             throw problem
         }
     }
 }
 
+extension Span {
+    func recordFailure(_ error: PluginError) {
+        attributes["error.type"] = error.code.rawValue
+        recordError(error)
+    }
+}
+
 private struct FieldExtractor: Extractor {
     func extract(key: String, from fields: HTTPFields) -> String? {
         HTTPField.Name(key).flatMap { fields[$0] }
+    }
+}
+
+// MARK: W3C traces
+
+extension TraceContext {
+    /// The trace of a request; `nil` if it has none.
+    fileprivate init?(_ fields: HTTPFields) {
+        guard let parent = fields[.traceparent] else { return nil }
+        self.init(traceparent: parent, tracestate: fields[values: .tracestate].joined(separator: ","))
+    }
+}
+
+extension HTTPField.Name {
+    fileprivate static let traceparent = Self("traceparent")!
+    fileprivate static let tracestate = Self("tracestate")!
+}
+
+private struct Carrier: Injector, Extractor {
+    func inject(_ value: String, forKey key: String, into carrier: inout [String: String]) {
+        carrier[key.lowercased()] = value
+    }
+
+    func extract(key: String, from carrier: [String: String]) -> String? { carrier[key.lowercased()] }
+}
+
+extension Tracer {
+    /// Returns the trace of a context, for calls that are made in it; `nil` if the tracer has no W3C traces.
+    func trace(of context: ServiceContext) -> TraceContext? {
+        var headers: [String: String] = [:]
+        inject(context, into: &headers, using: Carrier())
+        return headers["traceparent"].flatMap {
+            TraceContext(traceparent: $0, tracestate: headers["tracestate"] ?? "")
+        }
+    }
+
+    /// Returns a context that continues a trace.
+    func context(of trace: TraceContext) -> ServiceContext {
+        var context = ServiceContext.topLevel
+        let headers = ["traceparent": trace.traceparent, "tracestate": trace.tracestate]
+        extract(headers, into: &context, using: Carrier())
+        return context
     }
 }

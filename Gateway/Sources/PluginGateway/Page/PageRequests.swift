@@ -5,8 +5,9 @@ import PluginABI
 import PluginHost
 
 extension PluginGateway {
-    /// Answers what the page asks for, below `/page/`.
+    /// Answers what the page asks for, below `/page/`. Pages of other origins cannot ask, whatever CORS allows them.
     func page(_ target: RequestTarget, _ request: Request) async throws(Problem) -> Response {
+        try checkOrigin(request)
         switch target.path {
         case "/page/state": return try reading(request) { .page(pageState) }
         case "/page/statistics": return try reading(request) { .page(pageStatistics) }

@@ -3,6 +3,7 @@
 #define PLUGIN_ABI_ALL_H
 
 #include "bound.h"
+#include "call_context.h"
 #include "chain.h"
 #include "configuration.h"
 #include "context.h"

@@ -22,6 +22,7 @@ PLUGIN_ABI_ASSERT(offsetof(plugin_module, toolchain) == 16, "plugin_module.toolc
 PLUGIN_ABI_ASSERT(sizeof(plugin_module) == 112, "plugin_module");
 PLUGIN_ABI_ASSERT(offsetof(plugin_call, result) == 32, "plugin_call.result");
 PLUGIN_ABI_ASSERT(sizeof(plugin_call) == 40, "plugin_call");
+PLUGIN_ABI_ASSERT(offsetof(plugin_request, method) == 76, "plugin_request.method");
 PLUGIN_ABI_ASSERT(offsetof(plugin_request, version) == 80, "plugin_request.version");
 PLUGIN_ABI_ASSERT(sizeof(plugin_request) == 96, "plugin_request");
 PLUGIN_ABI_ASSERT(offsetof(plugin_host, perform) == 16, "plugin_host.perform");

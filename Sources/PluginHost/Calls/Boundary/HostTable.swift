@@ -153,6 +153,7 @@ enum HostTable {
             case PLUGIN_INSTANCES_EXTENSION: UnsafeRawPointer(instances)
             case PLUGIN_CHAIN_EXTENSION: UnsafeRawPointer(chain)
             case PLUGIN_PROFILE_EXTENSION: UnsafeRawPointer(profile)
+            case PLUGIN_CALL_CONTEXT_EXTENSION: UnsafeRawPointer(callContext)
             default: nil
             }
         }

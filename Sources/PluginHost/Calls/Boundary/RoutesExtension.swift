@@ -5,9 +5,9 @@ extension HostTable {
     nonisolated(unsafe) static let routes = UnsafePointer.immortal(
         plugin_routes(
             size: UInt32(MemoryLayout<plugin_routes>.size), reserved: 0,
-            can_open: { host, request in
+            can_open: { host, parent, request in
                 guard let request else { return 0 }
-                return withWhole(request) { (try? calls(host).checkOpen($0.pointee)) != nil ? 1 : 0 }
+                return withWhole(request) { (try? calls(host).checkOpen($0.pointee, for: parent)) != nil ? 1 : 0 }
             },
             build: { host, request, completion, data in
                 let receiver = Calls.Receiver(completion, data)
@@ -20,10 +20,10 @@ extension HostTable {
 
 extension Calls {
     /// - Throws: The error that `open` would throw before it calls the action.
-    fileprivate func checkOpen(_ request: plugin_request) throws(PluginError) {
+    fileprivate func checkOpen(_ request: plugin_request, for parent: plugin_token) throws(PluginError) {
         let given = try parameters(of: request, PLUGIN_ADDRESS_URL)
         let isRemote = request.flags & PLUGIN_REQUEST_REMOTE != 0
-        try checkOpen(RawText(request.target), given, isRemote: isRemote, registry.table)
+        try checkOpen(RawText(request.target), given, isRemote: isRemote, method: request.method, for: parent, registry.table)
     }
 
     fileprivate func url(_ request: plugin_request) throws(PluginError) -> String {

@@ -8,7 +8,7 @@ struct Post {
     let caller: Unmanaged<Generation>?
     /// The call in which the subscribers' calls are nested, and the depth of those calls.
     let token: plugin_token
-    let depth: UInt32
+    let depth: UInt64
     /// The time when it began, from its record, so that the first subscriber's call need not read the clock again.
     let since: Int64
     /// The number of the table that lists the subscribers; 0 if there is none.
@@ -53,19 +53,19 @@ extension Calls {
     ///   several handlers, the number of calls multiplies at each level, and becomes too large long before the calls
     ///   are nested too deeply.
     @inline(__always)
-    func depth(of event: @autoclosure () -> String, below parent: plugin_token) throws(PluginError) -> UInt32 {
+    func depth(of event: @autoclosure () -> String, below parent: plugin_token) throws(PluginError) -> UInt64 {
         parent == 0 ? 1 : try nestedDepth(of: event(), below: parent)
     }
 
-    private func nestedDepth(of event: String, below parent: plugin_token) throws(PluginError) -> UInt32 {
-        var depth: UInt32 = 1
+    private func nestedDepth(of event: String, below parent: plugin_token) throws(PluginError) -> UInt64 {
+        var depth: UInt64 = 1
         var repetitions = 0
         let name = "!" + event
         for call in CallChain(from: parent) {
             if call.token == parent { depth = call.depth + 1 }
             if let endpoint = call.endpoint, endpoint.name == name, !endpoint.isStandIn { repetitions += 1 }
         }
-        if depth > PLUGIN_DEPTH_MAX { throw .recursionLimit }
+        if CallContexts.level(depth) > PLUGIN_DEPTH_MAX { throw .recursionLimit }
         guard repetitions < Self.repetitionsMax else {
             throw PluginError(
                 .recursionLimit,

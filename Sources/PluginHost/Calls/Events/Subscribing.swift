@@ -76,7 +76,7 @@ extension Calls {
         _ handler: plugin_object, _ endpoint: Endpoint, _ parameters: [String: Value], _ post: Post,
         _ receiver: Receiver, _ thread: ThreadContext?
     ) {
-        guard let thread, let record = thread.next, post.depth <= PLUGIN_DEPTH_MAX else {
+        guard let thread, let record = thread.next, CallContexts.level(post.depth) <= PLUGIN_DEPTH_MAX else {
             return receiver.receive(.recursionLimit)
         }
         let box = Unmanaged<EventHandlerBox>.fromOpaque(ObjectTable.instance(of: handler)!)

@@ -48,6 +48,12 @@ final class InterceptedInvocation: Sendable {
         let isAsync: Bool
 
         var isOverdue: Bool { deadline != 0 && monotonicNow() > deadline }
+
+        func within(_ root: HostCore.RootCall) -> Frame {
+            var frame = self
+            frame.parent = root.token
+            return frame
+        }
     }
 
     func run(_ raw: plugin_call) {
@@ -105,7 +111,7 @@ final class InterceptedInvocation: Sendable {
         }
         return try whileRunning(index, frame) {
             switch interceptors[index].body {
-            case .synchronous(let body): return try body(call) { try pass(index + 1, $0, frame) }
+            case .synchronous(let body): return try body(call) { try within($0, frame) { try pass(index + 1, $0, $1) } }
             case .asynchronous: return .null  // Refused earlier.
             case .module(let rule): return try passModule(rule, index, call, frame)
             }
@@ -165,11 +171,38 @@ final class InterceptedInvocation: Sendable {
         }
         return try await whileRunning(index, frame) {
             switch interceptors[index].body {
-            case .asynchronous(let body): try await body(call) { try await self.passLater(index + 1, $0, frame) }
-            case .synchronous(let body): try body(call) { try self.waitForRest(index + 1, $0, frame) }
+            case .asynchronous(let body): try await body(call) {
+                    try await self.within($0, frame) { try await self.passLater(index + 1, $0, $1) }
+                }
+            case .synchronous(let body): try body(call) { try self.within($0, frame) { try self.waitForRest(index + 1, $0, $1) } }
             case .module(let rule): try await passModuleLater(rule, index, call, frame)
             }
         }
+    }
+
+    /// Runs the rest of a call, with the call context that an interceptor has set.
+    private func within(
+        _ call: InterceptedCall, _ frame: Frame, _ rest: (InterceptedCall, Frame) throws -> Value
+    ) throws -> Value {
+        guard let context = call.changedContext else { return try rest(call, frame) }
+        let root = try calls.core.begin(context, parent: frame.parent)
+        defer { calls.core.end(root) }
+        return try rest(self.call(call, within: root), frame.within(root))
+    }
+
+    private func within(
+        _ call: InterceptedCall, _ frame: Frame, _ rest: (InterceptedCall, Frame) async throws -> Value
+    ) async throws -> Value {
+        guard let context = call.changedContext else { return try await rest(call, frame) }
+        let root = try calls.core.begin(context, parent: frame.parent)
+        defer { calls.core.end(root) }
+        return try await rest(self.call(call, within: root), frame.within(root))
+    }
+
+    private func call(_ call: InterceptedCall, within root: HostCore.RootCall) -> InterceptedCall {
+        InterceptedCall(
+            target: call.target, action: call.action, parameters: call.parameters, origin: call.origin,
+            route: call.route, context: HostContext(host: calls.program.hostTable, call: root.token))
     }
 
     /// Blocks this thread, which belongs to `BlockingExecutor`, until the rest of the call has ended.

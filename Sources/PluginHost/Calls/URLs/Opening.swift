@@ -5,15 +5,16 @@ import Synchronization
 extension Calls {
     /// Opens a URL: calls the action that it addresses, with the parameters that it contains.
     func open(
-        _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool, _ call: Call,
+        _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool, method: UInt32, _ call: Call,
         _ thread: ThreadContext,
         _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
         if call.isRemote {
             return try openRemotely(
-                url, given, RemoteOpening(asksForObject: asksForObject), call, thread, record)
+                url, given, RemoteOpening(asksForObject: asksForObject, method: try .asked(method)), call, thread, record
+            )
         }
-        return try openLocally(url, given, asksForObject: asksForObject, call, thread, record, for: nil)
+        return try openLocally(url, given, asksForObject: asksForObject, method: method, call, thread, record, for: nil)
     }
 
     /// Opens a URL that should return the object of a page, for the program. The action gets the parameters that it
@@ -43,7 +44,8 @@ extension Calls {
                         guard isRemote else {
                             let page = PageCall(given, self)
                             defer { noted.parameters.withLock { $0 = page.parameters } }
-                            return try openLocally(url, given, asksForObject: true, call, thread, record, for: page)
+                            return try openLocally(
+                                url, given, asksForObject: true, method: 0, call, thread, record, for: page)
                         }
                         return try openRemotely(
                             url, given, RemoteOpening(asksForObject: true, page: noted), call, thread, record)
@@ -66,7 +68,7 @@ extension Calls {
     /// - Parameter page: Notes the parameters, if the URL should open a page.
     @inline(__always)
     private func openLocally(
-        _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool, _ call: Call,
+        _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool, method: UInt32, _ call: Call,
         _ thread: ThreadContext,
         _ record: CallRecord, for page: PageCall?
     ) throws(PluginError) -> plugin_token {
@@ -77,7 +79,7 @@ extension Calls {
             // The meaning of the URL and the endpoint must come from the same table. If that table is replaced, both
             // are looked up again.
             let table = registry.current(thread)
-            let answer = try resolve(url, table) { (resolution) throws(PluginError) -> plugin_token? in
+            let answer = try resolve(url, method, table) { (resolution) throws(PluginError) -> plugin_token? in
                 let (target, action) = (resolution.target, resolution.action)
                 let found = table.find(target, action)
                 var call = call
@@ -95,8 +97,8 @@ extension Calls {
                     guard let found else {
                         if let module = known(for: resolution, in: table) {
                             return try start(
-                                module, for: .url(url.string, asksForObject: asksForObject), given, call, thread, record
-                            )
+                                module, for: .url(url.string, asksForObject: asksForObject, method: method), given, call,
+                                thread, record)
                         }
                         return try callOther(resolution, entries, asksForObject: asksForObject, call, thread, record)
                     }
@@ -114,7 +116,7 @@ extension Calls {
                     let endpoint = found.takeUnretainedValue()
                     if endpoint.isBlocked.load(ordering: .relaxed), let barrier = try barrier(of: endpoint, for: call) {
                         return try wait(
-                            for: barrier, endpoint, .url(url.string, asksForObject: asksForObject), given, call,
+                            for: barrier, endpoint, .url(url.string, asksForObject: asksForObject, method: method), given, call,
                             thread, record)
                     }
                     return try invoke(endpoint, entries, call, thread, record, through: table.interception)
@@ -198,36 +200,53 @@ extension Calls {
     /// - Throws: `invalidURL`, `hostStopped`.
     @inline(__always)
     func resolve<Result>(
-        _ text: RawText, _ table: Table, _ body: (URLResolution) throws(PluginError) -> Result
+        _ text: RawText, _ method: UInt32, _ table: Table, _ body: (URLResolution) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         defer { withExtendedLifetime(table) {} }  // The table owns what the URL leads to.
         return try URLText.readPath(text, longest: settings.longestURL, scheme: settings.firstScheme) {
             (url) throws(PluginError) in
             if table.isStopped { throw table.isStopped(url) }
+            guard method == 0 else { return try body(try resolve(&url, try .asked(method), table)) }
             let match = table.routes.table.match(url)
             try url.takeQuery()  // Meanwhile the matched route is loaded from memory.
-            return try body(try table.resolve(url, match, schemes: settings.schemes))
+            return try body(try table.resolve(url, match, .get, schemes: settings.schemes))
         }
+    }
+
+    @inline(never)
+    private func resolve(
+        _ url: inout URLText, _ method: RouteMethod, _ table: Table
+    ) throws(PluginError) -> URLResolution {
+        let match = table.routes.table.match(url, method)
+        try url.takeQuery()
+        return try table.resolve(url, match, method, schemes: settings.schemes)
     }
 
     /// Checks whether opening a URL would reach an action: it resolves, its parameters are valid, and the guard passes
     /// it.
     ///
+    /// - Parameter parent: The call for which it is asked; 0 for the one that runs on this thread, if any.
     /// - Throws: The error that `open` would throw before it calls the action.
-    func checkOpen(_ url: String, _ parameters: Parameters, isRemote: Bool) throws(PluginError) {
+    func checkOpen(
+        _ url: String, _ parameters: Parameters, isRemote: Bool, method: UInt32 = 0, for parent: plugin_token = 0
+    ) throws(PluginError) {
         try url.withRawText { (url) throws(PluginError) in
-            let table = isRemote ? registry.table : try tableStarting(url, isRemote: false)
+            let table = isRemote ? registry.table : try tableStarting(url, isRemote: false, method: try .asked(method))
             return try parameters.lend { (given) throws(PluginError) in
-                try checkOpen(url, given, isRemote: isRemote, table)
+                try checkOpen(url, given, isRemote: isRemote, method: method, for: parent, table)
             }
         }
     }
 
     func checkOpen(
-        _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ table: Table
+        _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, method: UInt32,
+        for parent: plugin_token, _ table: Table
     ) throws(PluginError) {
-        if isRemote { return try checkRemotely(url, given, in: table) }
-        try resolve(url, table) { (resolution) throws(PluginError) in
+        if isRemote {
+            let parent = parent != 0 ? parent : ThreadContext.current?.currentCall ?? 0
+            return try checkRemotely(url, given, try .asked(method), for: parent, in: table)
+        }
+        try resolve(url, method, table) { (resolution) throws(PluginError) in
             let destination = try destination(of: resolution, in: table)
             try destination.lendArguments(resolution, besides: given) { (entries, _) throws(PluginError) in
                 _ = try self.parameters(entries, of: resolution, destination)

@@ -5,6 +5,7 @@ import Synchronization
 /// The state of one opening by a remote caller, which is kept while the opening waits: the guard is asked once.
 struct RemoteOpening: Sendable {
     let asksForObject: Bool
+    let method: RouteMethod
     /// Notes the parameters, if the URL should open a page.
     let page: NotedPage?
     var decision = Decision.none
@@ -20,7 +21,9 @@ struct RemoteOpening: Sendable {
         case redirect(String)
     }
 
-    init(asksForObject: Bool, page: NotedPage? = nil) { (self.asksForObject, self.page) = (asksForObject, page) }
+    init(asksForObject: Bool, method: RouteMethod = .get, page: NotedPage? = nil) {
+        (self.asksForObject, self.method, self.page) = (asksForObject, method, page)
+    }
 }
 
 /// What a guard decides about: where a URL leads, and what that demands of other programs.
@@ -77,7 +80,7 @@ extension Calls {
         var next = opening
         defer { opening = next }
         let page = opening.page.map { _ in PageCall(given, self) }
-        return try reach(url, given, asksForObject: opening.asksForObject, for: page, in: table) {
+        return try reach(url, given, opening, for: page, in: table) {
             (url, found, entries, dropped) throws(PluginError) -> plugin_token? in
             var call = call
             if end != 0 { call.timeout = try Self.timeLeft(until: end, url.bytes) }
@@ -87,7 +90,7 @@ extension Calls {
                 page.note(url.query, endpoint.map { .passUnretained($0) }, entries)
                 next.page?.parameters.withLock { $0 = page.parameters }
             }
-            switch try decide(url, found, entries, next, isAdmitted: call.isAdmitted) {
+            switch try decide(url, found, entries, next, of: call.parent, isAdmitted: call.isAdmitted) {
             case .pass: break
             case .refuse(let message): throw PluginError(.refused, message)
             case .redirect(let other):
@@ -100,7 +103,10 @@ extension Calls {
                     thread, record)
             }
             guard case .found(let resolution, let destination) = found else {
-                if case .nothing(let passedOver) = found { noteNoRoute(url, table, passedOver) }
+                if case .nothing(let passedOver) = found {
+                    try table.checkMethods(of: url, next.method)
+                    noteNoRoute(url, table, passedOver)
+                }
                 throw .noRoute(url.text)
             }
             if case .redirect = next.decision {} else { next.decision = .pass(RemoteSubject(found)) }
@@ -164,14 +170,19 @@ extension Calls {
     ///
     /// - Throws: The error that `open` would throw.
     func checkRemotely(
-        _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, in table: Table
+        _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, _ method: RouteMethod, for parent: plugin_token,
+        in table: Table
     ) throws(PluginError) {
-        var opening = RemoteOpening(asksForObject: false)
+        var opening = RemoteOpening(asksForObject: false, method: method)
         var other: String?
         func check(_ url: RawText) throws(PluginError) {
-            try reach(url, given, asksForObject: false, in: table) { (url, found, entries, _) throws(PluginError) in
-                switch try decide(url, found, entries, opening) {
-                case .pass: if case .nothing = found { throw .noRoute(url.text) }
+            try reach(url, given, opening, in: table) { (url, found, entries, _) throws(PluginError) in
+                switch try decide(url, found, entries, opening, of: parent) {
+                case .pass:
+                    if case .nothing = found {
+                        try table.checkMethods(of: url, method)
+                        throw .noRoute(url.text)
+                    }
                 case .ask: break
                 case .refuse(let message): throw PluginError(.refused, message)
                 case .redirect(let redirected): other = redirected
@@ -188,8 +199,8 @@ extension Calls {
     ///
     /// - Throws: `invalidURL`, `hostStopped`.
     private func reach<Result>(
-        _ text: RawText, _ given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool, for page: PageCall? = nil,
-        in table: Table,
+        _ text: RawText, _ given: UnsafeBufferPointer<plugin_entry>, _ opening: RemoteOpening,
+        for page: PageCall? = nil, in table: Table,
         _ body: (URLText, RemoteResolution, UnsafeBufferPointer<plugin_entry>, _ dropped: Int) throws(PluginError) ->
             Result
     ) throws(PluginError) -> Result {
@@ -198,10 +209,10 @@ extension Calls {
             (url) throws(PluginError) in
             if table.isStopped { throw table.isStopped(url) }
             try url.takeQuery()
-            let found = resolveRemotely(url, in: table)
+            let found = resolveRemotely(url, opening.method, in: table)
             guard case .found(let resolution, let destination) = found else { return try body(url, found, given, 0) }
             let given = page?.given(for: destination.declaring.map { .passUnretained($0) }) ?? given
-            return try destination.lendArguments(resolution, besides: given, asksForObject: asksForObject) {
+            return try destination.lendArguments(resolution, besides: given, asksForObject: opening.asksForObject) {
                 [url] (entries, dropped) throws(PluginError) in try body(url, found, entries, dropped)
             }
         }
@@ -232,7 +243,7 @@ extension Calls {
     /// - Throws: The error of the parameters.
     private func decide(
         _ url: URLText, _ found: RemoteResolution, _ entries: UnsafeBufferPointer<plugin_entry>,
-        _ opening: RemoteOpening, isAdmitted: Bool = false
+        _ opening: RemoteOpening, of parent: plugin_token, isAdmitted: Bool = false
     ) throws(PluginError) -> Verdict {
         var parameters: [String: Value] = [:]
         var demands: [String] = []
@@ -260,7 +271,8 @@ extension Calls {
         }
         let call = RemoteCall(
             url: url.text, scheme: url.scheme?.string, host: url.host?.string, target: names?.target,
-            action: names?.action, route: route, parameters: parameters, demands: demands)
+            action: names?.action, route: route, parameters: parameters, demands: demands,
+            callContext: CallContexts.context(of: parent))
         switch forms.check(call) {
         case .pass: return .pass
         case .refuse(let message): return .refuse(message)

@@ -35,6 +35,19 @@ extension Table {
         return remoteDeclaration(address.target, address.action)
     }
 
+    /// The methods with which a remote caller can open a URL by a route; empty if there is none.
+    ///
+    /// - Parameter missing: A method with which it cannot; `nil` if that is not known.
+    func remoteMethods(of url: URLText, besides missing: RouteMethod? = nil) -> [RouteMethod] {
+        routes.table.methods(of: url, besides: missing) { remoteDeclaration(of: $0) != nil }
+    }
+
+    /// - Throws: `methodNotAllowed` if a remote caller can open a URL with other methods than this one.
+    func checkMethods(of url: URLText, _ method: RouteMethod) throws(PluginError) {
+        let methods = remoteMethods(of: url, besides: method)
+        if !methods.isEmpty { throw .methodNotAllowed(url.text, method, methods) }
+    }
+
     /// Returns why a URL leads to nothing for a remote caller, for the host's log.
     ///
     /// - Parameter passedOver: The first route that matches, but leads to nothing remote.
@@ -70,10 +83,10 @@ extension Calls {
     /// Finds what a URL leads to for a remote caller: the most specific of the routes that lead to something remote,
     /// then `scheme://target/action`, then the fallback of the scheme. If nothing remote is found, the program's handler
     /// of missing targets is asked: for names that are absent and for names that are not remote alike.
-    func resolveRemotely(_ url: URLText, in table: Table) -> RemoteResolution {
+    func resolveRemotely(_ url: URLText, _ method: RouteMethod, in table: Table) -> RemoteResolution {
         var steps = 0
         var (passedOver, named): (RouteEntry?, RouteEntry?)
-        let match = table.routes.table.match(url, counting: &steps) { route in
+        let match = table.routes.table.match(url, method, counting: &steps) { route in
             if table.remoteDeclaration(of: route) != nil { return true }
             if passedOver == nil { passedOver = route }
             if named == nil, route.closure == nil { named = route }
@@ -88,7 +101,7 @@ extension Calls {
         if let (target, action) = address, let destination = table.remoteDeclaration(target, action) {
             return .found(URLResolution(url, target: target, action: action), destination)
         }
-        let fallback = table.routes.table.fallback(url)
+        let fallback = table.routes.table.fallback(url, method)
         if let fallback, let destination = table.remoteDeclaration(of: fallback.entry.takeUnretainedValue()) {
             return .found(URLResolution(url, fallback), destination)
         }

@@ -16,6 +16,9 @@ public struct URLExplanation: Sendable {
     public internal(set) var route: String?
     /// The parameters as the action would get them, without those that have no value.
     public internal(set) var parameters: [String: Value] = [:]
+    /// The methods with which the URL can be opened by a route, for example for the header `Allow` of an answer with the
+    /// status 405; empty if no route matches. The action that a URL itself names answers every method.
+    public internal(set) var methods: [RouteMethod] = []
     /// What the action demands of other programs.
     public internal(set) var demands: [String] = []
     /// Why the URL cannot be opened; `nil` if it can, as far as the guard, the interceptors and the action itself let
@@ -46,18 +49,18 @@ public struct URLExplanation: Sendable {
 extension Calls {
     /// Explains a URL, without calling anything. Takes as long as opening it two or three times: finds all routes that
     /// match, then the one that decides, and compares them.
-    func explain(_ url: String, _ parameters: Parameters, isRemote: Bool) -> URLExplanation {
+    func explain(_ url: String, _ parameters: Parameters, isRemote: Bool, method: RouteMethod) -> URLExplanation {
         var explanation = URLExplanation(url: url)
         do throws(PluginError) {
             try url.withRawText { (text) throws(PluginError) in
-                let table = try tableStarting(text, isRemote: isRemote)
+                let table = try tableStarting(text, isRemote: isRemote, method: method)
                 defer { withExtendedLifetime(table) {} }
                 try parameters.lend { (given) throws(PluginError) in
                     try URLText.readPath(text, longest: settings.longestURL, scheme: settings.firstScheme) {
                         (url) throws(PluginError) in
                         if table.isStopped { throw table.isStopped(url) }
                         try url.takeQuery()
-                        try explain(url, given, isRemote: isRemote, table, &explanation)
+                        try explain(url, given, isRemote: isRemote, method, table, &explanation)
                     }
                 }
             }
@@ -68,24 +71,27 @@ extension Calls {
     }
 
     private func explain(
-        _ url: URLText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ table: Table,
-        _ explanation: inout URLExplanation
+        _ url: URLText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ method: RouteMethod,
+        _ table: Table, _ explanation: inout URLExplanation
     ) throws(PluginError) {
-        let candidates = URLCandidates(url, table, settings.schemes)
-        let found = isRemote ? resolveRemotely(url, in: table) : nil
+        explanation.methods = isRemote ? table.remoteMethods(of: url) : table.routes.table.methods(of: url) { _ in true }
+        let candidates = URLCandidates(url, method, table, settings.schemes)
+        let found = isRemote ? resolveRemotely(url, method, in: table) : nil
         let resolution: URLResolution
         var destination: URLDestination?
         switch found {
         case .found(let known, let reached): (resolution, destination) = (known, reached)
         case .nothing(let passedOver):
             explanation.list(candidates, of: url, deciding: nil, isRemote: true, in: table)
+            if !explanation.methods.isEmpty { throw .methodNotAllowed(url.text, method, explanation.methods) }
             throw PluginError(
                 .noRoute,
                 "“\(url.text.shortened)” leads to nothing that other programs may open. "
                     + table.reasonForNoRoute(url, schemes: settings.schemes, passing: passedOver))
         case nil:
             do throws(PluginError) {
-                resolution = try table.resolve(url, table.routes.table.match(url), schemes: settings.schemes)
+                resolution = try table.resolve(
+                    url, table.routes.table.match(url, method), method, schemes: settings.schemes)
             } catch {
                 explanation.list(candidates, of: url, deciding: nil, isRemote: false, in: table)
                 throw error
@@ -121,11 +127,11 @@ private struct URLCandidates {
     let fallback: RouteEntry?
     let scheme: String
 
-    init(_ url: URLText, _ table: Table, _ schemes: Set<String>) {
+    init(_ url: URLText, _ method: RouteMethod, _ table: Table, _ schemes: Set<String>) {
         var (kept, hasMore): ([RouteEntry], Bool) = ([], false)
         var steps = 0
         var seen: Set<ObjectIdentifier> = []
-        _ = table.routes.table.match(url, counting: &steps) { route in
+        _ = table.routes.table.match(url, method, counting: &steps) { route in
             guard seen.insert(ObjectIdentifier(route)).inserted else { return false }
             if kept.count > URLExplanation.mostOthers { hasMore = true } else { kept.append(route) }
             return hasMore
@@ -138,7 +144,7 @@ private struct URLCandidates {
                 address = (target.text, action.string)
             }
         }
-        fallback = table.routes.table.fallback(url)?.entry.takeUnretainedValue()
+        fallback = table.routes.table.fallback(url, method)?.entry.takeUnretainedValue()
         scheme = url.scheme?.string ?? ""
     }
 }

@@ -29,15 +29,19 @@ struct URLResolution {
 extension Table {
     /// Finds what a URL leads to: a declared route, then `scheme://target/action`, then the fallback of the scheme.
     ///
-    /// - Parameter match: The declared route that matches.
-    /// - Throws: `invalidURL` for a URL that leads nowhere.
+    /// - Parameter match: The declared route that matches, and answers the method.
+    /// - Throws: `invalidURL` for a URL that leads nowhere; `methodNotAllowed`.
     @inline(__always)
-    func resolve(_ url: URLText, _ match: RouteMatch?, schemes: Set<String>) throws(PluginError) -> URLResolution {
+    func resolve(
+        _ url: URLText, _ match: RouteMatch?, _ method: RouteMethod, schemes: Set<String>
+    ) throws(PluginError) -> URLResolution {
         if let match { return URLResolution(url, match) }
-        return try resolveWithoutRoute(url, schemes)
+        return try resolveWithoutRoute(url, method, schemes)
     }
 
-    private func resolveWithoutRoute(_ url: URLText, _ schemes: Set<String>) throws(PluginError) -> URLResolution {
+    private func resolveWithoutRoute(
+        _ url: URLText, _ method: RouteMethod, _ schemes: Set<String>
+    ) throws(PluginError) -> URLResolution {
         let named = url.targetAndAction(schemes)
         if let (target, action) = named,
             find(target, action) != nil || find(target, plugin_string("notFound")) != nil
@@ -45,7 +49,9 @@ extension Table {
         {
             return URLResolution(url, target: target, action: action)
         }
-        if let match = routes.table.fallback(url) { return URLResolution(url, match) }
+        if let match = routes.table.fallback(url, method) { return URLResolution(url, match) }
+        let methods = routes.table.methods(of: url, besides: method) { _ in true }
+        if !methods.isEmpty { throw .methodNotAllowed(url.text, method, methods) }
         guard let (target, action) = named else { throw leadsNowhere(url, schemes) }
         return URLResolution(url, target: target, action: action)
     }

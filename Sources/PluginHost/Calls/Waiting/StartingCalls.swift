@@ -109,10 +109,12 @@ extension Calls {
     }
 
     /// The current table, after the module that a URL leads to, and which is only known, was started.
-    func tableStarting(_ url: RawText, isRemote: Bool) throws(PluginError) -> Table {
+    func tableStarting(_ url: RawText, isRemote: Bool, method: RouteMethod) throws(PluginError) -> Table {
         while true {
             let table = registry.table
-            guard !table.contents.known.isEmpty, let module = try known(by: url, in: table, isRemote: isRemote) else {
+            guard !table.contents.known.isEmpty,
+                let module = try known(by: url, in: table, isRemote: isRemote, method: method)
+            else {
                 return table
             }
             try start(module)
@@ -138,13 +140,15 @@ extension Calls {
     func known(by url: String, isRemote: Bool) throws(PluginError) -> LoadedModule? {
         let table = registry.table
         if table.contents.known.isEmpty { return nil }
-        return try url.withRawText { (url) throws(PluginError) in try known(by: url, in: table, isRemote: isRemote) }
+        return try url.withRawText { (url) throws(PluginError) in try known(by: url, in: table, isRemote: isRemote, method: .get) }
     }
 
     /// Returns the registered module that a URL leads to; `nil` if it leads to something else.
     ///
     /// - Throws: `invalidURL`.
-    func known(by text: RawText, in table: Table, isRemote: Bool) throws(PluginError) -> LoadedModule? {
+    func known(
+        by text: RawText, in table: Table, isRemote: Bool, method: RouteMethod
+    ) throws(PluginError) -> LoadedModule? {
         let known = table.contents.known
         if known.isEmpty || table.isStopped { return nil }
         defer { withExtendedLifetime(table) {} }
@@ -163,7 +167,7 @@ extension Calls {
                 return table.find(address.target, address.action) == nil ? module(address.target, address.action) : nil
             }
             var steps = 0
-            let match = table.routes.table.match(url, counting: &steps) { route in
+            let match = table.routes.table.match(url, method, counting: &steps) { route in
                 !isRemote || table.remoteDestination(of: route) != nil || module(of: route) != nil
             }
             if let match { return module(of: match.entry.takeUnretainedValue()) }
@@ -171,7 +175,7 @@ extension Calls {
                 if isThere(target, action) { return nil }
                 if let found = module(target, action) { return found }
             }
-            return table.routes.table.fallback(url).flatMap { module(of: $0.entry.takeUnretainedValue()) }
+            return table.routes.table.fallback(url, method).flatMap { module(of: $0.entry.takeUnretainedValue()) }
         }
     }
 

@@ -8,7 +8,7 @@ extension Calls {
     enum WaitingAddress {
         /// The endpoint that was found, and the object that the call retains, or 0.
         case endpoint(Endpoint, instance: UnsafeMutableRawPointer?, object: plugin_object)
-        case url(String, asksForObject: Bool)
+        case url(String, asksForObject: Bool, method: UInt32)
         case action(String, String)
         case service(String, String, version: String)
         case event(String, flags: UInt32, caller: Generation)
@@ -195,9 +195,9 @@ extension Calls {
                     (request.parameters, request.parameter_count) = (entries.baseAddress, UInt64(entries.count))
                     return try calls.post(request, next, from: caller, thread)
                 }
-            case .url(let url, let asksForObject):
+            case .url(let url, let asksForObject, let method):
                 return try url.withRawText { (url) throws(PluginError) in
-                    try calls.open(url, entries, asksForObject: asksForObject, next, thread, record)
+                    try calls.open(url, entries, asksForObject: asksForObject, method: method, next, thread, record)
                 }
             case .remoteURL(let url, let opening):
                 return try url.withRawText { (url) throws(PluginError) in

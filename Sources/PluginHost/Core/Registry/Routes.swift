@@ -119,7 +119,7 @@ struct Routes: Sendable {
 
 extension RouteEntry {
     /// The pattern and its owner, for messages.
-    fileprivate var title: String { "“\(pattern.text.shortened)” of \(owner.description.shortened)" }
+    fileprivate var title: String { "“\(pattern.title.shortened)” of \(owner.description.shortened)" }
 }
 
 extension RouteTable {
@@ -149,11 +149,11 @@ extension PluginError {
         let reason =
             switch conflict {
             case .pattern(let other):
-                "its “\(entry.pattern.text.shortened)” matches the same URLs as \(other.title), which keeps them."
+                "its “\(entry.pattern.title.shortened)” matches the same URLs as \(other.title), which keeps them."
             case .name(let other):
                 "its route name “\((entry.name ?? "").shortened)” belongs to \(other.title), which keeps it."
             case .work(let steps, let other):
-                "with its “\(entry.pattern.text.shortened)”, \(PluginError.tooMuchWork(steps, other))"
+                "with its “\(entry.pattern.title.shortened)”, \(PluginError.tooMuchWork(steps, other))"
             }
         return PluginError(.conflict, "The routes of \(path) are not registered: \(reason)")
     }

@@ -8,7 +8,7 @@ struct CallChain: Sequence, IteratorProtocol {
         let token: plugin_token
         /// The endpoint that runs; `nil` if the record is already free.
         let endpoint: Endpoint?
-        let depth: UInt32
+        let depth: UInt64
         let phase: CallRecord.Phase
     }
 

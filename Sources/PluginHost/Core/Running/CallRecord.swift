@@ -44,7 +44,7 @@ struct CallRecord {
     private var objectWord: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.object) }
     private var callerWord: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.caller) }
     private var sinceWord: UnsafeMutablePointer<Atomic<Int64>> { atomic(\.since) }
-    private var depthWord: UnsafeMutablePointer<Atomic<UInt32>> { atomic(\.depth) }
+    private var depthWord: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.depth) }
 
     @inline(__always)
     private func atomic<T: AtomicRepresentable>(
@@ -87,14 +87,16 @@ struct CallRecord {
     /// to some milliseconds behind it.
     var since: Int64 { sinceWord.pointee.load(ordering: .relaxed) }
 
-    /// The number of calls in the chain that led to this one, including this one.
-    var depth: UInt32 { depthWord.pointee.load(ordering: .acquiring) }
+    /// The number of calls in the chain that led to this one, including this one, together with the number of their
+    /// call context. So a call inherits the context with the depth, and a call with a context exceeds every limit of
+    /// the fast paths; see ``CallContexts``.
+    var depth: UInt64 { depthWord.pointee.load(ordering: .acquiring) }
 
     /// Occupies the record for a call of an endpoint. From then on the call counts as running in the endpoint's
     /// generation.
     @inline(__always)
     func occupy(
-        _ endpoint: Unmanaged<Endpoint>, parent: plugin_token, depth: UInt32, caller: Unmanaged<Generation>?,
+        _ endpoint: Unmanaged<Endpoint>, parent: plugin_token, depth: UInt64, caller: Unmanaged<Generation>?,
         since: Int64 = plugin_host_coarse_now()
     ) {
         callerWord.pointee.store(caller.map { UInt64(UInt(bitPattern: $0.toOpaque())) } ?? 0, ordering: .relaxed)
@@ -126,7 +128,7 @@ struct CallRecord {
     }
 
     /// A flag of `plugin_host_record.flags`: the call never passed its gate.
-    static let isOutsideGate: UInt32 = 1
+    static let isOutsideGate: UInt16 = 1
 
     /// Starts waiting for a reply, and returns the token that the reply must name.
     ///

@@ -21,6 +21,7 @@ extension WorkerProcess {
             HostTable.profile.pointee.mark(table, name, request.b)
             return .answer()
         case PLUGIN_WIRE_CONFIGURATION: return configuration(table)
+        case PLUGIN_WIRE_CALL_CONTEXT: return callContext(of: parent(request.token, generation))
         case PLUGIN_WIRE_BIND:
             guard let target = request.string(0), let action = request.string(1) else { return nil }
             return .answer(HostTable.bound.pointee.bind(table, target, action))
@@ -59,6 +60,22 @@ extension WorkerProcess {
         }
     }
 
+    private func callContext(of call: plugin_token) -> plugin_wire_message {
+        let context = CallContexts.context(of: call != 0 ? call : ThreadContext.current?.currentCall ?? 0)
+        var answer = plugin_wire_message.answer(context.isEmpty ? 0 : 1)
+        guard !context.isEmpty else { return answer }
+        context.lend { raw in
+            let texts = [raw.pointee.trace_parent, raw.pointee.trace_state, raw.pointee.caller].map {
+                plugin_value_string($0.bytes, UInt32($0.count))
+            }
+            texts.withUnsafeBufferPointer { texts in
+                (answer.values, answer.count) = (texts.baseAddress, UInt32(texts.count))
+                if plugin_wire_copy(&answer, PLUGIN_WIRE_CHANNEL_BYTES) != 0 { answer = .answer() }
+            }
+        }
+        return answer
+    }
+
     private func performBound(
         _ request: plugin_wire_message, _ table: UnsafePointer<plugin_host>
     ) -> plugin_wire_message {
@@ -81,7 +98,7 @@ extension WorkerProcess {
         var answer: plugin_wire_message?
         let isSound = withRequest(request, generation) { asked in
             if kind == PLUGIN_WIRE_CAN_OPEN {
-                answer = .answer(status: HostTable.routes.pointee.can_open(table, asked))
+                answer = .answer(status: HostTable.routes.pointee.can_open(table, parent(request.token, generation), asked))
             } else {
                 answer = outcome { HostTable.routes.pointee.build(table, asked, WorkerOutcome.receive, $0) }
             }

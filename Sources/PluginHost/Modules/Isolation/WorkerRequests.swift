@@ -149,7 +149,7 @@ extension WorkerProcess {
         guard let size = message.int(0), let address = message.int(1), let target = message.string(2),
             let action = message.string(3), let object = message.int(4), let entries = message.map(5),
             let count = message.int(6), let timeout = message.int(7), let flags = message.int(8),
-            let version = message.string(9)
+            let version = message.string(9), let method = message.int(10)
         else { return false }
         var request = plugin_request()
         request.size = UInt32(truncatingIfNeeded: size)
@@ -165,6 +165,7 @@ extension WorkerProcess {
         request.parameters = entries.count == count ? entries.baseAddress : nil
         request.parameter_count = UInt64(bitPattern: count)
         (request.timeout, request.flags) = (timeout, UInt32(truncatingIfNeeded: flags))
+        request.method = UInt32(truncatingIfNeeded: method)
         withUnsafePointer(to: request) { body($0) }
         return true
     }

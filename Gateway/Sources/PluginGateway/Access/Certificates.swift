@@ -1,0 +1,19 @@
+import NIOCore
+import NIOSSL
+import SwiftASN1
+import X509
+
+extension Departures {
+    /// Returns the client that has shown a certificate, by its subject (`CN=ada,O=Shop`); `nil` if it has shown none. The
+    /// server has verified it. Read once for each connection.
+    func certificate(of connection: Connection) async -> Client? {
+        if let known = client(of: connection) { return known }
+        guard let certificate = try? await connection.channel.nioSSL_peerCertificate().get(),
+            let bytes = try? certificate.toDERBytes()
+        else { return nil }
+        let subject = (try? Certificate(derEncoded: bytes))?.subject.description ?? ""
+        let client = Client(name: subject.isEmpty || subject.utf8.count > 1024 ? nil : subject)
+        set(client, of: connection)
+        return client
+    }
+}

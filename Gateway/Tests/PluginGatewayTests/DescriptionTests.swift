@@ -1,0 +1,115 @@
+import Foundation
+import PluginABI
+import PluginGateway
+import PluginHost
+import Testing
+
+@Suite struct DescriptionTests {
+    private func paths(_ gateway: TestGateway) async throws -> [String: Value] {
+        try await gateway.get("/openapi.json").json["paths"]?.map ?? [:]
+    }
+
+    @Test func `routes of HTTP are paths with parameters`() async throws {
+        let gateway = try await TestGateway([storeModule.build()])
+        let document = try await gateway.get("/openapi.json").json
+        let paths = document["paths"]?.map ?? [:]
+        let own = Set(["/healthz", "/readyz", "/metrics", "/events", "/openapi.json"])
+        #expect(
+            Set(paths.keys.filter { !$0.hasPrefix("/call/") }).subtracting(own) == [
+                "/items/{id}", "/items/{id}/{size}", "/numbers/{from}.json", "/watch", "/bytes", "/maps", "/join",
+            ])
+        #expect(document["x-other-routes"] == ["https://*/files/:id+"])
+        // The gateway's own path precedes the route.
+        #expect(paths["/healthz"]?["get"]?["tags"] == ["gateway"])
+
+        let item = paths["/items/{id}"]
+        let parameters = item?["get"]?["parameters"]?.list ?? []
+        #expect(item?["get"]?["summary"] == "An item")
+        #expect(parameters.map { $0["name"]?.string } == ["Timeout", "id", "size"])
+        #expect(parameters[1]["in"] == "path" && parameters[1]["required"] == true)
+        #expect(parameters[2]["in"] == "query" && parameters[2]["required"] == false)
+        #expect(parameters[2]["schema"]?["$ref"] == "#/components/schemas/Store.Size")
+        let body = item?["post"]?["requestBody"]
+        #expect(body?["required"] == false)
+        #expect(body?["content"]?["application/json"]?["schema"]?["properties"]?.map?.keys.sorted() == ["size"])
+        #expect(paths["/items/{id}/{size}"]?["get"]?["parameters"]?.list?.last?["in"] == "path")
+
+        // What cannot be in a query needs a body.
+        #expect(paths["/maps"]?["get"] == nil)
+        #expect(paths["/maps"]?["post"] != nil)
+        #expect(try await gateway.get("/maps").header("Allow") == "POST")
+        #expect(paths["/watch"]?["get"]?["servers"] == [["url": "https://own.example"]])
+        #expect(paths["/items/{id}"]?["get"]?["servers"] == nil)
+        try await gateway.end()
+    }
+
+    @Test func `records, enumerations and results have schemas`() async throws {
+        let gateway = try await TestGateway([storeModule.build()])
+        let document = try await gateway.get("/openapi.json").json
+        let schemas = document["components"]?["schemas"]
+        #expect(schemas?["Store.Size"]?["enum"] == ["small", "large"])
+        let item = schemas?["Store.Item"]
+        #expect(item?["description"] == "What is sold")
+        #expect(item?["required"] == ["id", "size", "tags"])
+        #expect(item?["properties"]?["tags"]?["items"]?["type"] == "string")
+        func content(_ action: String) -> Value? {
+            document["paths"]?["/call/Store/\(action)"]?["post"]?["responses"]?["200"]?["content"]
+        }
+        let reference: Value = ["$ref": "#/components/schemas/Store.Item"]
+        #expect(content("item")?["application/json"]?["schema"] == reference)
+        #expect(content("find")?["application/json"]?["schema"]?["anyOf"] == [reference, ["type": "null"]])
+        #expect(content("count") == ["application/jsonl": [:]])
+        #expect(content("bytes") == ["application/octet-stream": [:]])
+        #expect(content("watch")?.map?.keys.sorted() == ["application/json", "text/event-stream"])
+        // Objects that are no cursors cannot leave the program.
+        #expect(content("page") == nil)
+        let failure = document["paths"]?["/call/Store/item"]?["post"]?["responses"]?["429"]
+        #expect(failure?["content"]?["application/problem+json"] != nil)
+        #expect(failure?["description"]?.string?.contains("`moduleBusy`") == true)
+        try await gateway.end()
+    }
+
+    @Test(.disabled(if: ProcessInfo.processInfo.environment["GATEWAY_SKIPS_VALIDATION"] != nil))
+    func `the description is valid`() async throws {
+        let modules = try [labModule.build(), storeModule.build()]
+        let gateway = try await TestGateway(TestGateway.samples + modules)
+        let file = try makeFolder() + "/openapi.json"
+        try Data(try await gateway.get("/openapi.json").body).write(to: URL(filePath: file))
+        let result = try await Program.run(["openapi-spec-validator", file])
+        #expect(result.status == 0, "\(result.output)")
+        try await gateway.end()
+    }
+
+    /// Requests as the description allows them, and others that it forbids.
+    @Test(.disabled(if: ProcessInfo.processInfo.environment["GATEWAY_SKIPS_SCHEMATHESIS"] != nil))
+    func `schemathesis finds no violation of the description`() async throws {
+        let folder = try makeFolder()
+        let plugins = "\(folder)/plugins"
+        try FileManager.default.createDirectory(atPath: plugins, withIntermediateDirectories: false)
+        for (number, module) in (TestGateway.samples + [try storeModule.build()]).enumerated() {
+            try copyFile(module, to: "\(plugins)/\(number).so")
+        }
+        let program = try Program(["serve", "--plugins", plugins, "--listen", "127.0.0.1:0"])
+        let port = try #require(await program.port(), "\(program.errorText)")
+        let client = TestClient(port: port)
+        #expect(await becomesTrue { try await client.ask("GET", "/readyz").status == 200 })
+        // Modules may refuse what the description allows, and take their time.
+        let settings = """
+            [checks]
+            positive_data_acceptance.expected-statuses = ["2xx", "404", "406", "422", "504"]
+            not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "504"]
+            """
+        try Data(settings.utf8).write(to: URL(filePath: "\(folder)/schemathesis.toml"))
+        let result = try await Program.run([
+            "env", "-C", folder, "schemathesis", "--config-file", "schemathesis.toml", "run",
+            "http://127.0.0.1:\(port)/openapi.json",
+            // The events do not end, and this machine does not know the host of /watch.
+            "--exclude-path", "/events", "--exclude-path", "/watch", "--no-color", "--phases",
+            "examples,coverage,fuzzing", "--max-examples", "15", "--seed", "7",
+            "--workers", "2", "--request-timeout", "60", "--generation-deterministic",
+        ])
+        #expect(result.status == 0, "\(result.output)")
+        program.send(SIGTERM)
+        #expect(await program.end() == 0)
+    }
+}

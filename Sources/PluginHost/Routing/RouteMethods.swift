@@ -1,0 +1,84 @@
+import PluginABI
+
+// Routes for one HTTP method. A route for GET, or for every method, is in the table itself; a route for another method is
+// in the table for that method.
+
+extension RoutePattern {
+    /// The method whose table has the route; `nil` for the table itself.
+    var separateMethod: RouteMethod? { method == .get ? nil : method }
+
+    /// Whether a route with this pattern answers a method.
+    func answers(_ asked: RouteMethod) -> Bool { method == nil || method == asked }
+
+    /// The pattern, with the method in front if there is one.
+    var title: String { (method.map { "\($0.rawValue) " } ?? "") + text }
+}
+
+extension RouteTable {
+    /// Returns the route with the same pattern that stands in the way of a new one, in the tables of other methods: one of
+    /// the two is for every method.
+    func otherMethod(like pattern: RoutePattern) -> RouteEntry? {
+        switch pattern.method {
+        case nil: RouteMethod.allCases.lazy.compactMap { entry(like: pattern.answering($0)) }.first
+        case .get: nil
+        default: entry(like: pattern.answering(nil)).flatMap { $0.pattern.method == nil ? $0 : nil }
+        }
+    }
+
+    /// Returns the most specific route that answers a method and matches, ignoring fallbacks. Of two that are equally
+    /// specific, the one for that method only wins.
+    ///
+    /// - Parameters:
+    ///   - steps: Increased by the number of steps taken: at most twice ``mostSteps``.
+    ///   - isWanted: As for ``match(_:counting:where:)``.
+    func match(
+        _ url: URLText, _ method: RouteMethod, counting steps: inout Int, where isWanted: (RouteEntry) -> Bool
+    ) -> RouteMatch? {
+        if method == .get { return match(url, counting: &steps, where: isWanted) }
+        let shared = match(url, counting: &steps) { $0.pattern.method == nil && isWanted($0) }
+        guard let own = root.others[method]?.match(url, counting: &steps, where: isWanted) else { return shared }
+        guard let shared else { return own }
+        let (ownPattern, sharedPattern) = (own.entry.takeUnretainedValue().pattern, shared.entry.takeUnretainedValue().pattern)
+        return sharedPattern.isMoreSpecific(than: ownPattern, for: url) ? shared : own
+    }
+
+    /// Returns the most specific route that answers a method and matches; see ``match(_:)``.
+    @inline(never)
+    func match(_ url: URLText, _ method: RouteMethod) -> RouteMatch? {
+        var steps = 0
+        return match(url, method, counting: &steps) { _ in true }
+    }
+
+    /// Returns the fallback of the URL's scheme for a method.
+    func fallback(_ url: URLText, _ method: RouteMethod) -> RouteMatch? {
+        if method != .get, let own = root.others[method]?.fallback(url) { return own }
+        return fallback(url).flatMap { $0.entry.takeUnretainedValue().pattern.answers(method) ? $0 : nil }
+    }
+
+    /// Returns the methods for which a route, or a fallback, matches.
+    ///
+    /// - Parameters:
+    ///   - missing: A method for which none matches; `nil` if that is not known.
+    ///   - isWanted: Decides which routes count.
+    func methods(
+        of url: URLText, besides missing: RouteMethod? = nil, where isWanted: (RouteEntry) -> Bool
+    ) -> [RouteMethod] {
+        if missing == .get, root.others.isEmpty { return [] }
+        return RouteMethod.allCases.filter { method in
+            if method == missing { return false }
+            var steps = 0
+            let found = match(url, method, counting: &steps, where: { $0.pattern.answers(method) && isWanted($0) })
+            return (found ?? fallback(url, method)).map { isWanted($0.entry.takeUnretainedValue()) } ?? false
+        }
+    }
+}
+
+extension PluginError {
+    /// The error for a URL that only routes of other methods match.
+    static func methodNotAllowed(_ url: String, _ method: RouteMethod, _ others: [RouteMethod]) -> PluginError {
+        PluginError(
+            .methodNotAllowed,
+            "“\(url.shortened)” cannot be opened with \(method.rawValue). It can be opened with "
+                + "\(others.map(\.rawValue).joined(separator: ", ")).")
+    }
+}
