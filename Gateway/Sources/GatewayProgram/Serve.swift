@@ -71,7 +71,8 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "How long calls in flight may take to finish when the gateway ends, in seconds. (default: 10)")
     var drainTimeout: Double?
 
-    @Flag(help: "Let the page at “/” remove, roll back, restart and retry modules, for everybody who may use the gateway.")
+    @Flag(
+        help: "Let everybody who may use the gateway remove, roll back, restart and retry modules by the page at “/”.")
     var allowChanges = false
 
     @Flag(help: "Serve no page. It shows paths of files and texts of errors to everybody who may use the gateway.")
@@ -117,8 +118,7 @@ struct Serve: AsyncParsableCommand {
         set(&settings.idleTimeout, idleTimeout)
         set(&settings.gateway.drainDelay, drainDelay.map { .seconds($0) })
         set(&settings.gateway.drainTimeout, drainTimeout.map { .seconds($0) })
-        if noPage { settings.gateway.page = .off }
-        if allowChanges { settings.gateway.page = .changes }
+        if noPage || allowChanges { settings.gateway.page = noPage ? .off : .changes }
         if trust { settings.host.trustsEveryone = true }
         try settings.check()
         return settings
@@ -137,6 +137,8 @@ struct Serve: AsyncParsableCommand {
         if let tokens = settings.tokens { settings.gateway.access = .tokens(try BearerTokens(file: tokens)) }
         let gateway = PluginGateway(PluginHost(settings.host), settings.gateway, metrics: metrics)
         let address = try ListenAddress(settings.listen)
+        let prefix = settings.gateway.prefix
+        let page = settings.gateway.page == .off ? nil : settings.certificate == nil ? "http://" : "https://"
         let application = Application(
             responder: gateway.responder, server: try settings.server(gateway),
             configuration: ApplicationConfiguration(
@@ -145,10 +147,7 @@ struct Serve: AsyncParsableCommand {
             onServerRunning: { channel in
                 if let port = channel.localAddress?.port {
                     print("Listening on \(address.shownHost):\(port)")
-                    if settings.gateway.page != .off {
-                        let scheme = settings.certificate == nil ? "http" : "https"
-                        print("Page: \(scheme)://\(address.shownHost):\(port)\(settings.gateway.prefix)/")
-                    }
+                    if let page { print("Page: \(page)\(address.shownHost):\(port)\(prefix)/") }
                 }
                 fflush(nil)
             }, logger: logger)
@@ -157,24 +156,6 @@ struct Serve: AsyncParsableCommand {
         // What does not end by itself: clients that do not read.
         group.maximumGracefulShutdownDuration =
             settings.gateway.drainDelay + settings.gateway.drainTimeout + .seconds(20)
-        try await run(ServiceGroup(configuration: group), logger)
-    }
-
-    /// Runs services until a signal. A second one ends the program at once, whatever hangs.
-    private func run(_ group: ServiceGroup, _ logger: Logger) async throws {
-        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
-        let watching = Task {
-            var isEnding = false
-            for await signal in signals {
-                if isEnding {
-                    logger.error("A second signal ends the gateway at once. Modules are not torn down.")
-                    _exit(128 + signal.rawValue)
-                }
-                isEnding = true
-                await group.triggerGracefulShutdown()
-            }
-        }
-        defer { watching.cancel() }
-        try await group.run()
+        try await ServiceGroup(configuration: group).run()
     }
 }

@@ -26,6 +26,7 @@ public final class PluginGateway: Sendable {
     let threads: CallThreads
     let calls = CallsInFlight()
     let departures: Departures
+    let callTimes = CallTimes()
     let pageChanges = PageChanges()
     let pageRoutes = PageRoutes()
     let unsent: UnsentResults
@@ -121,7 +122,8 @@ public final class PluginGateway: Sendable {
         case "/metrics": return try reading(request) { metricsResponse() }
         case "/openapi.json": return try reading(request) { openAPIResponse() }
         case "/events": return try reading(request) { () throws(Problem) in try eventsResponse(request, connection) }
-        case _ where target.path.hasPrefix("/page/") && configuration.page != .off: return try await page(target, request)
+        case _ where target.path.hasPrefix("/page/") && configuration.page != .off:
+            return try await page(target, request)
         case _ where target.path.hasPrefix("/call/"): return try await call(target, request, client, connection)
         default: return try await open(target, request, client, connection)
         }

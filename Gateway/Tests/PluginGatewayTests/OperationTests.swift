@@ -44,7 +44,7 @@ private final class EventReader: Sendable {
             try CModule(name: name).build(into: gateway.plugins, as: "\(name).so")
             #expect(await becomesTrue { stream.text.contains("\"module\":\"\(name)\"") })
         }
-        #expect(stream.text.contains("event: added\ndata: {"))
+        #expect(stream.text.contains("event: added\ndata: {") && stream.text.contains("\"time\":1"))
         try FileManager.default.removeItem(atPath: "\(gateway.plugins)/Two.so")
         #expect(await becomesTrue { stream.text.contains("event: removed\ndata: {") })
         #expect(!stream.text.contains(gateway.folder) && !stream.text.contains("Two.so"))

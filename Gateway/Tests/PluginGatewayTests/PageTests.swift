@@ -90,12 +90,36 @@ extension TestGateway {
         #expect(await both.end() == 64)
     }
 
+    @Test func `pages of other origins get none of its data, whatever CORS allows them`() async throws {
+        let cors = try #require(CORS(origins: ["https://shop.example"]))
+        let gateway = try await TestGateway(TestGateway.samples) { configuration, _ in
+            (configuration.cors, configuration.page) = (cors, .changes)
+        }
+        let shop = [("Origin", "https://shop.example"), ("Sec-Fetch-Site", "cross-site")]
+        #expect(try await gateway.get("/openapi.json", shop).status == 200)
+        for path in ["state", "statistics", "routes", "module?name=ModuleC"] {
+            #expect(try await gateway.get("/page/\(path)", shop).status == 403, "\(path)")
+        }
+        #expect(try await gateway.post("/page/remove", #"{"module": "ModuleC"}"#, shop).status == 403)
+        let own = [("Origin", "http://127.0.0.1:\(gateway.port)"), ("Sec-Fetch-Site", "same-origin")]
+        #expect(try await gateway.get("/page/state", own).status == 200)
+        #expect(try await gateway.state(of: "ModuleC")?["state"] == "active")
+        try await gateway.end()
+    }
+
     @Test func `without a page, its paths belong to the modules`() async throws {
         var module = CModule(name: "Site")
         module.targets = [
-            .init(name: "Site", actions: [.init(name: "home", manifest: "\"remote\": true, ", body: "reply(call, \"home\");")])
+            .init(
+                name: "Site",
+                actions: [.init(name: "home", manifest: "\"remote\": true, ", body: "reply(call, \"home\");")])
         ]
-        module.moreManifest = #""routes": [{"pattern": "http://*/", "action": "Site/home"}, {"pattern": "http://*/page/state", "action": "Site/home"}],"#
+        module.moreManifest = """
+            "routes": [
+                {"pattern": "http://*/", "action": "Site/home"},
+                {"pattern": "http://*/page/state", "action": "Site/home"}
+            ],
+            """
         let gateway = try await gateway(.off, [module.build()])
         for path in ["/", "/page/state"] { #expect(try await gateway.get(path).text == "\"home\"", "\(path)") }
         #expect(try await gateway.get("/page/page.js").status == 404)
@@ -120,7 +144,7 @@ extension TestGateway {
         #expect(try await gateway.get("/page/state").text.contains("\u{202e}") == false)
         _ = try await gateway.call("C/add", "{\"a\": 1}")
         let figures = try await gateway.get("/page/statistics").json["actions"]?.list?.first { $0.list?[1] == "C/add" }
-        #expect(figures?.list?.prefix(4) == ["ModuleC", "C/add", 1, 0])
+        #expect(figures?.list?.prefix(4) == ["ModuleC", "C/add", 1, 0] && figures?.list?[7] == 1)
         try await gateway.end()
     }
 

@@ -65,7 +65,7 @@ import Testing
 
     @Test func `what is not there, or not remote, is not found`() async throws {
         let gateway = try await gateway()
-        for path in ["/", "/hidden", "/shop", "/shop/", "//shop/x", "/nothing?x=1"] {
+        for path in ["/hidden", "/shop", "/shop/", "//shop/x", "/nothing?x=1"] {
             let answer = try await gateway.rawGet(path)
             #expect(answer.hasPrefix("HTTP/1.1 404 ") && answer.contains("\"code\":\"noRoute\""), "\(path): \(answer)")
         }

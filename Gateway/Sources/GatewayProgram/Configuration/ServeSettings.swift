@@ -49,7 +49,7 @@ struct ServeSettings {
         let file = ConfigurationNode.File(path: path, places: JSONPlaces(bytes))
         let node = try ConfigurationNode(
             value, in: file,
-            ["plugins", "listen", "prefix", "tokens", "tls", "page", "hosts", "cors", "limits", "timeouts", "host"])
+            ["plugins", "listen", "prefix", "tokens", "tls", "hosts", "cors", "limits", "timeouts", "host", "page"])
         host.folders = try node.paths("plugins") ?? []
         listen = try node.text("listen") ?? listen
         tokens = try node.path("tokens")

@@ -56,18 +56,21 @@ extension PluginGateway {
 
     /// Keeps out web pages of other origins: a browser sends their requests with the address and the certificate of its
     /// user.
-    func checkWebPage(_ request: Request) throws(Problem) {
-        let (origin, site) = (request.headers[.origin], request.headers[.fetchSite])
-        guard origin != nil || site != nil else { return }
-        let authority = (request.head.authority ?? "").lowercased()
-        let origins = ["http://\(authority)", "https://\(authority)"]
-        let isOwn = origin.map { origins.contains($0.lowercased()) } ?? true
-        let isAllowed = configuration.cors?.allows(request) ?? false
-        guard isAllowed || (isOwn && ["same-origin", "none"].contains(site ?? "none")) else {
-            throw Problem(.forbidden, "The gateway does not accept requests of web pages from other origins.")
-        }
+    private func checkWebPage(_ request: Request) throws(Problem) {
+        guard request.headers[.origin] != nil || request.headers[.fetchSite] != nil else { return }
+        if configuration.cors?.allows(request) != true { try checkOrigin(request) }
         guard request.method != .post || request.headers[.contentType] != nil else {
             throw Problem(.unsupportedMediaType, "A web page must send a Content-Type. Send application/json.")
+        }
+    }
+
+    /// Keeps out all web pages but those of the gateway itself.
+    func checkOrigin(_ request: Request) throws(Problem) {
+        let authority = (request.head.authority ?? "").lowercased()
+        let origins = ["http://\(authority)", "https://\(authority)"]
+        let isOwn = request.headers[.origin].map { origins.contains($0.lowercased()) } ?? true
+        guard isOwn, ["same-origin", "none"].contains(request.headers[.fetchSite] ?? "none") else {
+            throw Problem(.forbidden, "The gateway does not accept requests of web pages from other origins.")
         }
     }
 }

@@ -12,8 +12,10 @@ extension PluginGateway {
         let names = [("module", call.module ?? ""), ("action", isKnown ? call.action ?? "" : "")]
         let code = problem.map { Problem.statuses[$0.error.code] == nil ? "module" : $0.error.code.rawValue } ?? "ok"
         Counter(label: "gateway_calls_total", dimensions: names + [("code", code)], factory: metrics).increment()
+        let duration = ContinuousClock.now - start
         CoreMetrics.Timer(label: "gateway_call_seconds", dimensions: names, factory: metrics)
-            .recordNanoseconds(Int64((ContinuousClock.now - start) / .nanoseconds(1)))
+            .recordNanoseconds(Int64(duration / .nanoseconds(1)))
+        if configuration.page != .off, isKnown, let action = call.action { callTimes.add(action, duration) }
     }
 
     /// Counts a request that was answered with an error.

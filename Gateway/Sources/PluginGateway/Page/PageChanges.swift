@@ -58,7 +58,6 @@ extension PluginGateway {
     /// modules have changed in between, it is refused.
     func change(_ kind: PageChange, _ request: Request) async throws(Problem) -> Response {
         try checkAllowsChanges()
-        try checkWebPage(request)
         let entries = try await entries(of: request, kind.names)
         return try await afterBody { () throws(Problem) in
             try checkReady()

@@ -80,7 +80,8 @@ extension URLExplanation {
     var record: Value {
         .entries([
             "url": .cut(url), "action": action.map(Value.cut), "module": module.map(Value.cut),
-            "route": route.map(Value.cut), "fallback": fallback.map(Value.cut), "parameters": .cut(Value.map(parameters).json),
+            "route": route.map(Value.cut), "fallback": fallback.map(Value.cut),
+            "parameters": .cut(Value.map(parameters).json),
             "demands": demands.isEmpty ? nil : .list(demands.map(Value.cut)), "error": error?.record,
             "others": .list(
                 others.map { other in

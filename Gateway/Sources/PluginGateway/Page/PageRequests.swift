@@ -5,8 +5,9 @@ import PluginABI
 import PluginHost
 
 extension PluginGateway {
-    /// Answers what the page asks for, below `/page/`.
+    /// Answers what the page asks for, below `/page/`. Pages of other origins cannot ask, whatever CORS allows them.
     func page(_ target: RequestTarget, _ request: Request) async throws(Problem) -> Response {
+        try checkOrigin(request)
         switch target.path {
         case "/page/state": return try reading(request) { .page(pageState) }
         case "/page/statistics": return try reading(request) { .page(pageStatistics) }
@@ -86,7 +87,9 @@ extension [String: Value] {
 
     func text(ifGiven name: String) throws(Problem) -> String? {
         guard let value = self[name], !value.isNull else { return nil }
-        guard let text = value.string else { throw Problem(.mistypedParameter, "The entry “\(name)” must be a string.") }
+        guard let text = value.string else {
+            throw Problem(.mistypedParameter, "The entry “\(name)” must be a string.")
+        }
         return text
     }
 

@@ -15,12 +15,15 @@ extension PluginGateway {
     }
 
     /// `GET /page/statistics`: for each action that was called, a list of module, action, calls, errors, and the median,
-    /// the 99th percentile and the maximum of the duration in milliseconds.
+    /// the 99th percentile and the maximum of the duration in milliseconds; then, of the calls by HTTP, their number and
+    /// the sum of their durations.
     var pageStatistics: Value {
+        let times = callTimes.all
         let actions = host.statistics.map { action -> Value in
             [
                 .string(action.module), .string(action.action), .int(action.calls), .int(action.errors),
                 .milliseconds(action.median), .milliseconds(action.percentile99), .milliseconds(action.maximum),
+                .int(times[action.action]?.calls ?? 0), .double(times[action.action]?.milliseconds ?? 0),
             ]
         }
         return ["inFlight": .int(admission.counts.total), "actions": .list(actions)]

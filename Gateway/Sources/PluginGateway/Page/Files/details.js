@@ -21,8 +21,8 @@ export class Details {
     constructor(holder, title, { figures, changed }) {
         Object.assign(this, { holder, title, figures, changed });
         this.list = new PagedList(this.#calls, {
-            caption: "Calls by action", columns: ["Action", "Calls", "Errors", "Calls per second", "99th percentile"],
-            key: (action) => action.action, row: callRow, noun: "actions, hooks and subscribers", empty: "Nothing was called yet.",
+            caption: "Calls by action", columns: ["Action", "Calls", "Errors", "Calls per second", "Time by HTTP", "99th percentile"],
+            key: (action) => action.action, row: callRow, nouns: ["function", "functions"], empty: "Nothing was called yet.",
         });
     }
 
@@ -154,11 +154,12 @@ function actionRow(target, action, types, open) {
 
 function callRow(action) {
     const [rate, latency] = [new Plot("rate"), new Plot("latency")];
-    const cells = [make("code", {}, isolated(brief(action.action))), "", "", make("span", { className: "figure" }), make("span", { className: "figure" })]
+    const cells = [make("code", {}, isolated(brief(action.action))), "", "", make("span", { className: "figure" }), make("span", { className: "figure wide" }), ""]
         .map((content) => make("td", {}, content));
-    const [, calls, errors, second, percentile] = cells;
+    const [, calls, errors, second, time, percentile] = cells;
     second.append(rate.element);
-    percentile.append(latency.element);
+    time.append(latency.element);
+    time.title = "The mean of the last second with calls by HTTP, in the last minute";
     return {
         cells,
         update(item) {
@@ -166,7 +167,8 @@ function callRow(action) {
             errors.textContent = number(item.errors);
             errors.className = item.errors > 0 ? "error" : "";
             second.firstChild.textContent = perSecond(item.rate.last);
-            percentile.firstChild.textContent = milliseconds(item.percentile99);
+            time.firstChild.textContent = milliseconds(item.latency.last);
+            percentile.textContent = milliseconds(item.percentile99);
             percentile.title = `median ${milliseconds(item.median)}, longest ${milliseconds(item.maximum)}, of all calls so far`;
             rate.draw(item.rate);
             latency.draw(item.latency);

@@ -13,11 +13,11 @@ export class PagedList {
      * @param columns The titles of the columns.
      * @param key A text for each item, by which its row is known.
      * @param row Makes the row of an item: a list of cells, and a function `update` that gets the item.
-     * @param noun What the items are, as a plural.
+     * @param nouns What one item is, and what several are.
      * @param empty What is shown if there are no items.
      */
-    constructor(holder, { caption, columns, key, row, noun, empty }) {
-        Object.assign(this, { key, row, noun });
+    constructor(holder, { caption, columns, key, row, nouns, empty }) {
+        Object.assign(this, { key, row, nouns });
         this.body = make("tbody");
         const head = make("tr", {}, ...columns.map((title) => make("th", { scope: "col" }, title)));
         this.titles = columns;
@@ -85,7 +85,8 @@ export class PagedList {
         for (const { row } of before.values()) row.remove();
         const end = this.#start + shown.length;
         const range = count > PAGE ? `${number(this.#start + 1)} to ${number(end)} of ${number(count)}` : number(count);
-        const text = count === this.total ? `${range} ${this.noun}` : `${range} that match, of ${number(this.total)} ${this.noun}`;
+        const noun = this.nouns[this.total === 1 ? 0 : 1];
+        const text = count === this.total ? `${range} ${noun}` : `${range} that match, of ${number(this.total)} ${noun}`;
         if (this.count.textContent !== text) this.count.textContent = text;
         this.count.hidden = this.total === 0;
         this.table.hidden = count === 0;

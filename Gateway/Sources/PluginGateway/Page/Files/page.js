@@ -29,7 +29,7 @@ const fileName = (path) => path.slice(path.lastIndexOf("/") + 1);
 
 const modules = new PagedList(byId("module-list"), {
     caption: "Modules", columns: ["Module", "State", "Calls per second", "Since, and why"], key: (module) => module.key,
-    row: moduleRow, noun: "modules", empty: "There is no such module.",
+    row: moduleRow, nouns: ["module", "modules"], empty: "There is no such module.",
 });
 
 function moduleRow(module) {
@@ -189,7 +189,7 @@ async function refresh() {
 
 const problems = new PagedList(byId("problem-list"), {
     caption: "Problems", columns: ["Problem"], key: (problem) => problem.key,
-    row: (problem) => ({ cells: [make("td", {}, errorText(problem))] }), noun: "problems", empty: "There are none.",
+    row: (problem) => ({ cells: [make("td", {}, errorText(problem))] }), nouns: ["problem", "problems"], empty: "There are none.",
 });
 
 // MARK: Figures
@@ -228,7 +228,7 @@ let isLoading = false;
 
 const routes = new PagedList(byId("route-list"), {
     caption: "Routes", columns: ["Pattern", "Leads to", "Declared by", "Notes"], key: (route) => route.pattern, row: routeRow,
-    noun: "routes", empty: "There is no such route.",
+    nouns: ["route", "routes"], empty: "There is no such route.",
 });
 
 function routeRow() {

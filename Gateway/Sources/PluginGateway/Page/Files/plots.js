@@ -32,19 +32,21 @@ export class Figures {
         this.#time = time;
         const sums = new Map();
         let total = 0;
-        for (const [module, action, calls, errors, median, percentile99, maximum] of rows) {
+        for (const [module, action, calls, errors, median, percentile99, maximum, remote, sum] of rows) {
             const key = `${module}\n${action}`;
             let known = this.actions.get(key);
             if (!known) {
-                known = { module, action, calls: seconds ? 0 : calls, errors, rate: new Ring(), latency: new Ring() };
+                known = { module, action, calls: seconds ? 0 : calls, remote: seconds ? 0 : remote, sum: seconds ? 0 : sum, rate: new Ring(), latency: new Ring() };
                 this.actions.set(key, known);
             }
             // The figures begin again with the gateway.
             const difference = calls < known.calls ? calls : calls - known.calls;
-            Object.assign(known, { calls, errors, median, percentile99, maximum });
+            const [latest, took] = remote < known.remote ? [remote, sum] : [remote - known.remote, sum - known.sum];
+            Object.assign(known, { calls, errors, median, percentile99, maximum, remote, sum });
             if (!seconds) continue;
             known.rate.add(difference / seconds);
-            known.latency.add(percentile99);
+            // Without calls, it stays where it was.
+            known.latency.add(latest > 0 ? took / latest : known.latency.last);
             if (isAction(action)) {
                 sums.set(module, (sums.get(module) ?? 0) + difference / seconds);
                 total += difference / seconds;

@@ -1,0 +1,77 @@
+/// What the page in the browser has to show.
+enum PageModules {
+    static let hostile: CModule = {
+        var module = CModule(name: "Hostile")
+        let markup = #"<img src=x onerror=\"window.hacked=1\"> \u202eevil\u202c \u0007"#
+        module.targets = [
+            .init(
+                name: "Hostile", manifest: "\"summary\": \"\(markup)\", ",
+                actions: [
+                    .init(
+                        name: "run", manifest: "\"remote\": true, \"summary\": \"\(markup)\", ",
+                        body: "plugin_fail(host, call, \"bad\", \"<script>window.hacked = 1</script>\\u202e\");"),
+                    .init(
+                        name: "long", manifest: "\"remote\": true, ",
+                        body: """
+                            char *text = malloc(1 << 20);
+                            memset(text, 'x', (1 << 20) - 1);
+                            text[(1 << 20) - 1] = 0;
+                            reply(call, text);
+                            free(text);
+                            """),
+                ])
+        ]
+        return module
+    }()
+
+    /// - Parameter needed: The file without which it does not start.
+    static func late(needing needed: String) -> CModule {
+        var module = CModule(name: "Late")
+        module.setUp = "if (access(\"\(needed)\", F_OK) != 0) return refuse(call, \"It is not there.\");"
+        return module
+    }
+
+    static let crashing: CModule = {
+        var module = CModule(name: "Crashing")
+        module.targets = [
+            .init(name: "Crashing", actions: [.init(name: "crash", manifest: "\"remote\": true, ", body: "abort();")])
+        ]
+        return module
+    }()
+}
+
+/// A script that answers for the gateway: a thousand modules that are called all the time, and ten thousand routes. It
+/// notes when the list is shown, and how long the page was busy at a time.
+let manyModules = """
+    window.longTasks = []; window.answers = 0;
+    new PerformanceObserver(list => { for (const e of list.getEntries()) window.longTasks.push(e.duration) })
+        .observe({ type: 'longtask', buffered: true });
+    new MutationObserver((_, observer) => {
+        if (document.querySelector('#module-list tbody tr')) { window.firstList = performance.now(); observer.disconnect(); }
+    }).observe(document, { childList: true, subtree: true });
+    const original = window.fetch;
+    const modules = Array.from({ length: 1000 }, (_, i) => ({
+        name: 'Module' + i, version: '1.0.0', state: i % 100 ? 'active' : 'failed', file: '/plugins/' + i + '.so',
+        generation: i + 1, since: Date.now() - i * 1000,
+        error: i % 100 ? undefined : { code: 'setUpFailed', message: 'No.' },
+    }));
+    const state = {
+        ready: true, allowsChanges: false, event: 'x-0', inFlight: 3, retired: 0, problems: [], modules,
+        generations: modules.map((m, i) => ({
+            number: i + 1, name: m.name, version: '1.0.0', state: 'active', created: m.since, since: m.since,
+            reason: 'serves.', calls: 0, objects: 0,
+        })),
+    };
+    const routes = { routes: Array.from({ length: 10000 }, (_, i) => ({
+        pattern: 'app://shop/' + i + '/:id', action: 'Module' + (i % 1000) + '/item', owner: 'the module Module' + (i % 1000),
+    })) };
+    // The texts are made before, since that is not the work of the page.
+    const texts = { 'page/state': JSON.stringify(state), 'page/routes': JSON.stringify(routes) };
+    const figures = [0, 100, 200, 300, 400, 500, 600].map(calls => JSON.stringify({ inFlight: 3, actions:
+        modules.map((m, i) => [m.name, m.name + '/item', calls + i, 0, 0.1, 1.5, 2, calls + i, 2 * calls + i]) }));
+    window.fetch = async (path, options) => {
+        if (path === 'page/statistics') texts[path] = figures[window.answers++ % figures.length];
+        if (texts[path]) return new Response(texts[path], { headers: { 'Content-Type': 'application/json' } });
+        return original(path, options);
+    };
+    """
