@@ -80,7 +80,7 @@ import Testing
         }
         let (text, port) = (String(repeating: "x", count: 16 << 20), gateway.port)
         let socket = try await onThread {
-            let socket = try RawSocket(port: port)
+            let socket = try RawSocket(port: port, receiveBuffer: 65_536)
             try socket.send(
                 "POST /call/Lab/echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                     + "Content-Length: \(text.utf8.count + 12)\r\n\r\n{\"value\":\"\(text)\"}")
