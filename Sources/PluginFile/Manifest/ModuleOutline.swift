@@ -176,7 +176,9 @@ private struct OutlineReader {
         return UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
     }
 
-    mutating func number() throws(Failure) -> UInt64 { UInt64(littleEndian: try take(8).loadUnaligned(as: UInt64.self)) }
+    mutating func number() throws(Failure) -> UInt64 {
+        UInt64(littleEndian: try take(8).loadUnaligned(as: UInt64.self))
+    }
 
     private mutating func count() throws(Failure) -> Int {
         Int(UInt32(littleEndian: try take(4).loadUnaligned(as: UInt32.self)))

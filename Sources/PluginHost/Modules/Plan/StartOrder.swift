@@ -97,7 +97,8 @@ struct StartOrder {
 extension [Generation] {
     /// The generations in their start order.
     var inOrder: [Generation] {
-        let order = StartOrder(map { $0.module!.outline })  // Only the program itself has no module, and it is in no table.
+        // Only the program itself has no module, and it is in no table.
+        let order = StartOrder(map { $0.module!.outline })
         return (order.starting + order.blocked).map { self[$0] }
     }
 }
