@@ -82,7 +82,8 @@ extension Plan {
             let leaving = served.filter { !staying.contains($0.number) }
             var freed: [RouteEntry] = []
             if !registeredRoutes.isEmpty {
-                let kept = Set(groups.map(\.chosen).filter { keeps($0) }.map { ObjectIdentifier($0.module.registration) })
+                let keeping = groups.map(\.chosen).filter { keeps($0) }
+                let kept = Set(keeping.map { ObjectIdentifier($0.module.registration) })
                 freed = registeredRoutes.filter { !kept.contains($0.registration) }.flatMap(\.routes)
             }
             var claims = Claims(routes, services, without: leaving.flatMap(\.routes) + freed)
