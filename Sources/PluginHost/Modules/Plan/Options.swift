@@ -80,8 +80,12 @@ extension Plan {
         private mutating func attempt() -> [Int] {
             let staying = Set((program + groups.map(\.chosen)).compactMap { $0.served?.generation.number })
             let leaving = served.filter { !staying.contains($0.number) }
-            let kept = Set(groups.map(\.chosen).filter { keeps($0) }.map { ObjectIdentifier($0.module.registration) })
-            let freed = registeredRoutes.filter { !kept.contains($0.registration) }.flatMap(\.routes)
+            var freed: [RouteEntry] = []
+            if !registeredRoutes.isEmpty {
+                let keeping = groups.map(\.chosen).filter { keeps($0) }
+                let kept = Set(keeping.map { ObjectIdentifier($0.module.registration) })
+                freed = registeredRoutes.filter { !kept.contains($0.registration) }.flatMap(\.routes)
+            }
             var claims = Claims(routes, services, without: leaving.flatMap(\.routes) + freed)
             var present = Provisions()
             // Modules that already serve or are registered keep what they claim.
@@ -121,6 +125,7 @@ extension Plan {
             }
             serving = registered + order.starting.map { groups[$0].chosen }
             for index in order.starting { groups[index].isAdmitted = true }
+            if order.blocked.isEmpty { return [] }
             let unmet = UnmetRequirements(
                 chosen: groups.map(\.chosen.outline), starting: Set(order.starting), present: present,
                 hooked: Set(groups.indices.filter { starting[ObjectIdentifier(groups[$0].chosen.module)] != nil }))

@@ -34,6 +34,12 @@ struct Plan {
     /// Whether this is a part of a plan: the registered modules that it does not start stay registered.
     private var isPart = false
 
+    /// Whether ``serving`` is known to be in the order of the table: it was sorted as a whole, and no requirements make
+    /// the order of some modules depend on others.
+    var isInOrder: Bool {
+        !isPart && serving.first?.module.isRegistered != true && serving.allSatisfy(\.outline.requirements.isEmpty)
+    }
+
     /// The reason why the module that the program registers should not serve.
     private(set) var refusal: PluginError?
 

@@ -120,6 +120,7 @@ extension Plan {
 
     /// The modules that are removed without replacement, in reverse order.
     var gone: [Served] {
+        if leaving.isEmpty { return [] }
         let names = Set(serving.map(\.outline.name))
         return leaving.filter { !names.contains($0.name) }.reversed()
     }
@@ -129,6 +130,7 @@ extension Plan {
 
     /// Returns the generations that will be in the table, in order.
     func generations(with newcomers: [ObjectIdentifier: Newcomer]) -> [Generation] {
-        serving.map { $0.served?.generation ?? newcomers[ObjectIdentifier($0.module)]!.generation }.inOrder
+        let generations = serving.map { $0.served?.generation ?? newcomers[ObjectIdentifier($0.module)]!.generation }
+        return isInOrder ? generations : generations.inOrder
     }
 }

@@ -33,10 +33,11 @@ struct Serving: Sendable {
     ///   - served: The modules that serve from now on.
     ///   - records: The records of all files.
     func absences(besides served: [Served], _ records: [PathKey: FileRecord]) -> UnavailableModules {
-        let names = Set(served.map(\.name))
-        var absences = UnavailableModules()
-        for (module, reason) in departed where !names.contains(module.name) { absences.add(module, reason) }
         let refused = records.values.filter { $0.error != nil }.sorted { PathKey($0.path) < PathKey($1.path) }
+        var absences = UnavailableModules()
+        if departed.isEmpty, refused.isEmpty { return absences }
+        let names = Set(served.map(\.name))
+        for (module, reason) in departed where !names.contains(module.name) { absences.add(module, reason) }
         for record in refused {
             guard let module = record.claimedModule, !names.contains(module.name), let error = record.error
             else { continue }

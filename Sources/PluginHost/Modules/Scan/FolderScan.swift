@@ -18,8 +18,15 @@ struct FolderScan {
             return context.reportProblem(error, folder)
         }
         context.folders.problems[folder] = nil
-        let entries = all.filter { !DeclarationFile.isNamed($0.name) }
-        DeclarationScan(context: context).look(at: all.filter { DeclarationFile.isNamed($0.name) }, in: folder)
+        var (entries, declarations): ([PluginFolder.Entry], [PluginFolder.Entry]) = ([], [])
+        for entry in all {
+            if !entry.name.hasSuffix(".so"), DeclarationFile.isNamed(entry.name) {
+                declarations.append(entry)
+            } else {
+                entries.append(entry)
+            }
+        }
+        DeclarationScan(context: context).look(at: declarations, in: folder)
         let before = context.folders.records
         context.folders.forget(
             in: folder, besides: Set(paths: entries.map(\.path)),

@@ -53,7 +53,7 @@ package enum PluginFolder {
         entries += walk.failures.map {
             Entry(name: $0.name, path: $0.path, identity: .failure($0.error), isFolder: true)
         }
-        return entries.sorted { PathKey($0.name) < PathKey($1.name) }
+        return entries.sorted { $0.name.sortsByBytes(before: $1.name) }
     }
 
     /// Returns the paths of the files in a folder that may be modules, sorted by their names: those that a host scans.
@@ -113,5 +113,19 @@ package enum PluginFolder {
     static func isLink(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
+    }
+}
+
+extension String {
+    /// Compares two strings by their bytes, as ``PathKey`` does.
+    fileprivate func sortsByBytes(before other: String) -> Bool {
+        var (left, right) = (self, other)
+        return left.withUTF8 { left in
+            right.withUTF8 { right in
+                let count = min(left.count, right.count)
+                let order = count == 0 ? 0 : memcmp(left.baseAddress!, right.baseAddress!, count)
+                return order == 0 ? left.count < right.count : order < 0
+            }
+        }
     }
 }
