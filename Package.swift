@@ -37,7 +37,8 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "PluginFacades", dependencies: ["PluginHost", "PluginFile", "PluginABI"], swiftSettings: settings),
-        .target(name: "PluginTestKit", dependencies: ["PluginHost", "PluginFile", "PluginABI"], swiftSettings: settings),
+        .target(
+            name: "PluginTestKit", dependencies: ["PluginHost", "PluginFile", "PluginABI"], swiftSettings: settings),
 
         // Programs, samples and tests, which scripts/install leaves out of the package that it installs.
         // Without a Swift runtime, which SwiftPM links to programs in C as well: modules bring their own.
