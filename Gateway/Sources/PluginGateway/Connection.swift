@@ -47,6 +47,21 @@ extension Response {
         }
         return response
     }
+
+    /// The response. If it has not been sent when the gateway ends the last calls, its connection is closed.
+    func ending(with calls: CallsInFlight, _ connection: Connection?) -> Response {
+        guard let channel = connection?.channel, body.contentLength != 0 else { return self }
+        var response = self
+        let body = self.body
+        response.body = ResponseBody(contentLength: body.contentLength) { writer in
+            let number = calls.add { _ in
+                _ = channel.eventLoop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
+            }
+            defer { calls.remove(number) }
+            try await body.write(writer)
+        }
+        return response
+    }
 }
 
 // MARK: Pieces

@@ -89,8 +89,9 @@ public final class PluginGateway: Sendable {
     ///   - connection: The connection that it came by, if it is known. Without it, a client that leaves does not cancel
     ///     its call, and ``GatewayConfiguration/Access/loopback`` refuses everybody.
     public func respond(to request: Request, connection: Connection? = nil) async -> Response {
-        let response = await response(to: request, connection)
-        return configuration.cors?.allow(response, to: request) ?? response
+        var response = await response(to: request, connection)
+        if let cors = configuration.cors { response = cors.allow(response, to: request) }
+        return request.method == .head ? response : response.ending(with: calls, connection)
     }
 
     private func response(to request: Request, _ connection: Connection?) async -> Response {
