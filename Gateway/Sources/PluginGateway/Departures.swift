@@ -7,7 +7,7 @@ final class Departures: Sendable {
     private struct Connected {
         var hasLeft = false
         var leave: (@Sendable () -> Void)?
-        /// Who has shown a certificate.
+        /// The client, if it has shown a certificate.
         var client: Client?
     }
 
@@ -58,7 +58,7 @@ final class Departures: Sendable {
         }
     }
 
-    /// The client that has shown a certificate, if that has been found out.
+    /// Returns the client that has shown a certificate, if that is already known.
     func client(of connection: Connection) -> Client? {
         connections.withLock { $0[ObjectIdentifier(connection.channel)]?.client }
     }

@@ -9,8 +9,8 @@ extension PluginHost {
     ///     }
     ///
     /// All calls that are made through the context that `body` receives, and all calls that these lead to, have the call
-    /// context: modules, interceptors and the guard read it. It ends with `body`: an action that is still running then no
-    /// longer has it. Within another call with a call context, this one replaces that. Calls with a call context take
+    /// context: modules, interceptors and the guard read it. It ends with `body`: an action that is still running after that
+    /// has it no longer. Within a call that has a call context, this one takes its place. Calls with a call context take
     /// longer than others by a fraction of a microsecond.
     ///
     /// - Parameters:

@@ -196,7 +196,7 @@ extension PluginHost {
         try await programInTask.open(url, method: method, parameters, origin: origin, timeout: timeout)
     }
 
-    /// Opens a URL that addresses a synchronous action with an HTTP method. For the parameters, see the asynchronous form.
+    /// Opens, with an HTTP method, a URL that addresses a synchronous action. For the parameters, see the asynchronous form.
     @discardableResult
     public func open(
         _ url: String, method: RouteMethod, _ parameters: Parameters = [:], origin: CallOrigin = .local,

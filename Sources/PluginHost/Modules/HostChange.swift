@@ -7,8 +7,8 @@ public enum HostChange: Sendable, CustomStringConvertible {
     case added(ModuleStatus)
     /// A registered module was started, since it was needed.
     case started(ModuleStatus)
-    /// A module has a new generation, and the previous one drains; or a registered module has new content, and the
-    /// previous one has not started.
+    /// A module has a new generation, and the previous one drains; or a registered module, which has not started, has
+    /// new content.
     case replaced(ModuleStatus, GenerationStatus)
     /// The process of an isolated module has ended by itself, or was ended because it hung. The text is the reason
     /// with the last words of the process (see ``GenerationStatus/lastWords``), and what happens next.

@@ -27,7 +27,7 @@ enum PathSegment: Hashable, Sendable {
         }
     }
 
-    /// A pattern, divided into what can be decided alone and the rest.
+    /// A pattern, divided into the segments that can be decided alone and the rest.
     struct Division {
         /// The leading segments that can be decided alone.
         let segments: [PathSegment]
@@ -40,8 +40,8 @@ enum PathSegment: Hashable, Sendable {
         /// more specific one. The ranks of the segments come first, then the end. Behind a part that can have any number
         /// of segments, what follows is compared in the same way, and the end comes last.
         ///
-        /// - Parameter end: What stands for the end: 0, or 1 for that of a pattern with optional groups; the largest
-        ///   number behind such a part.
+        /// - Parameter end: What stands for the end: 0, or 1 for that of a pattern with optional groups; behind a part that
+        ///   can have any number of segments, the largest number.
         func specificity(end: UInt8) -> [UInt8] {
             let ranks = segments.map(\.rank.byte)
             return switch rest {

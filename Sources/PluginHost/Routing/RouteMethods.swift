@@ -26,7 +26,7 @@ extension RouteTable {
     }
 
     /// Returns the most specific route that answers a method and matches, ignoring fallbacks. Of two that are equally
-    /// specific, the one for that method only wins.
+    /// specific, the one that answers no other method wins.
     ///
     /// - Parameters:
     ///   - steps: Increased by the number of steps taken: at most twice ``mostSteps``.

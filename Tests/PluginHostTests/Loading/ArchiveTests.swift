@@ -40,7 +40,7 @@ import Testing
         private static func obstacle(isIsolated: Bool) -> String? {
             let isIsolated = isIsolated || modulesAreIsolated
             if isIsolated, isSanitized { return "an isolated module in Swift has no runtime of the sanitizer." }
-            // They were built by this version, see TOOLS.
+            // They were built with this version; see TOOLS.
             if !isIsolated, Toolchain.current != "swift 6.3" {
                 return "they were built by Swift 6.3, and this is \(Toolchain.current). They run isolated."
             }

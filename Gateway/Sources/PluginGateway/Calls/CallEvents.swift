@@ -3,7 +3,7 @@ import Synchronization
 
 /// The calls of a request's callbacks, as server-sent events that wait to be sent, and then the result.
 ///
-/// What waits has a bound. A callback that finds no room fails at once, instead of making the module wait for a slow
+/// The events that wait are bounded. A callback that finds no room fails immediately, instead of making the module wait for a slow
 /// client; the client gets the number of events that it missed.
 final class CallEvents: Sendable {
     private struct State {
@@ -16,7 +16,7 @@ final class CallEvents: Sendable {
         var isBeating = false
         var isClosed = false
 
-        /// The event for what found no room.
+        /// Returns the event that states how many calls found no room; `nil` if none.
         mutating func takeMissed() -> String? {
             guard missed > 0 else { return nil }
             defer { missed = 0 }
@@ -24,8 +24,9 @@ final class CallEvents: Sendable {
         }
     }
 
-    /// How many events wait, and how many bytes they have together.
+    /// How many bytes the waiting events may have in total.
     static let byteLimit = 1 << 20
+    /// How many events may wait.
     private let limit: Int
     private let state = Mutex(State())
     /// Has an element whenever there may be something new, and one for each heartbeat.
@@ -97,7 +98,7 @@ final class CallEvents: Sendable {
         arrival.finish()
     }
 
-    /// Waits until there may be something new, or for the next heartbeat. Returns at once if the task is cancelled.
+    /// Waits until there may be something new, or for the next heartbeat. Returns immediately if the task is cancelled.
     func arrive() async { for await _ in arrivals { break } }
 
     /// Whether the call has ended before any of its callbacks was called, and how.

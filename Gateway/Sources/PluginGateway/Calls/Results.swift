@@ -33,7 +33,7 @@ extension PluginGateway {
         return ResponseBody(contentLength: buffer.readableBytes) { writer in
             for piece in buffer.pieces { try await writer.write(piece) }
             try await writer.finish(nil)
-            // Written is not yet sent.
+            // What has been written has not necessarily been sent.
             if let connection { departures.hold(share, connection) }
         }
     }

@@ -14,7 +14,7 @@ struct OpenAPI {
     let catalog: Catalog.Contents
     let configuration: GatewayConfiguration
     var paths: [String: Value] = [:]
-    /// The patterns of routes that are no paths of OpenAPI.
+    /// The patterns of routes that are not path templates of OpenAPI.
     var otherRoutes: Value?
     private var schemas: [String: Value] = ["Problem": OpenAPI.problem]
 

@@ -62,7 +62,7 @@ struct RouteTemplate {
         return found
     }
 
-    /// Skips `(…)`, if there is one. False if it has no end.
+    /// Skips `(…)`, if there is one. Returns false if it has no end.
     private static func skipExpression(_ rest: inout Substring) -> Bool {
         guard rest.first == "(" else { return true }
         var depth = 0

@@ -52,7 +52,7 @@ public struct GenerationStatus: Sendable {
         case active
         /// It was replaced or removed, and will be torn down when it is no longer in use.
         case draining
-        /// It has not started: the module is only registered. Only in changes, with the number 0.
+        /// It has not started: the module is only registered. Occurs only in changes, with the number 0.
         case registered
         /// It was torn down. Its code stays in memory, because the Swift runtime cannot unload an image.
         case retired

@@ -237,7 +237,7 @@ struct Plan {
     }
 
     /// Returns where a module that serves, and whose content is no longer in a file, stands among the candidates: before
-    /// files with lower versions, if the new content of its own file cannot be served; else last.
+    /// files with lower versions, if the new content of its own file cannot be served; otherwise last.
     private static func place(of served: Served, behind ranked: [Candidate], _ record: FileRecord?) -> Int {
         guard let record, record.claimedModule.map({ $0.outline.name == served.name }) ?? true else {
             return ranked.count

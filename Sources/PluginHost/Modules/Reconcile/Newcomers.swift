@@ -15,7 +15,7 @@ struct Newcomer: Sendable {
 struct Newcomers {
     private let context: ChangeContext
     private(set) var all: [ObjectIdentifier: Newcomer] = [:]
-    /// The generations that are torn down after the change, since something has failed.
+    /// The generations that are torn down after the change, because something has failed.
     private(set) var abandoned: [Generation] = []
     /// The files that were loaded again because their processes had ended before they were to be started.
     private var revived: Set<PathKey> = []
@@ -140,8 +140,8 @@ struct Newcomers {
         return nil
     }
 
-    /// Returns the generation that is to hand over its state to a newcomer; `nil` if it has done so, or there is none
-    /// that does.
+    /// Returns the generation that is to hand over its state to a newcomer; `nil` if it has already done so, or
+    /// if there is none.
     private func predecessor(of key: ObjectIdentifier, _ plan: Plan) -> Generation? {
         let new = all[key]!.generation
         guard all[key]!.handOver == nil,
@@ -242,6 +242,7 @@ struct Newcomers {
 
     // MARK: Hooks that do not return in time
 
+    /// Goes on without a newcomer whose hook has not returned in time.
     ///
     /// - Parameters:
     ///   - time: How long the change has waited for the hook.

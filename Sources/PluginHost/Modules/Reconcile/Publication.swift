@@ -139,7 +139,7 @@ struct Publication {
         return .replaced(record.status(nil), GenerationStatus(registered: known))
     }
 
-    /// Whether a module that was registered is not any more because its start has failed, which is reported as such.
+    /// Returns whether a module is no longer registered because its start has failed, which is reported as a failure.
     private func hasFailed(_ module: LoadedModule) -> Bool { records[module.file]?.isFailure == true }
 
     private func reason(of leaving: Served) -> String {

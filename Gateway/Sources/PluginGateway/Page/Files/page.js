@@ -415,7 +415,7 @@ async function lost(error, pause) {
     }
     await new Promise((resolve) => {
         wake = resolve;
-        // Pages do not all come back in the same moment.
+        // Not all pages come back at the same moment.
         setTimeout(resolve, pause * (0.75 + Math.random() / 2));
     });
 }
