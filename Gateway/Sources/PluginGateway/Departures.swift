@@ -25,8 +25,8 @@ final class Departures: Sendable {
     /// Calls `leave` once, on the thread of the connection or immediately, if the client leaves before ``forget(_:)``,
     /// or has left already. Requests of a connection come one after the other.
     ///
-    /// A client that leaves while the handler is being added is not noticed; ``PluginGateway/connectionHandler`` is there
-    /// from the beginning.
+    /// A client that leaves while the handler is being added is not noticed; ``PluginGateway/connectionHandler`` is
+    /// there from the beginning.
     func watch(_ connection: Connection, _ leave: @escaping @Sendable () -> Void) async {
         let channel = connection.channel
         let id = ObjectIdentifier(channel)
@@ -84,8 +84,8 @@ final class Departures: Sendable {
 }
 
 extension PluginGateway {
-    /// A handler for each connection of the server. It notices that the client leaves, answers `Expect: 100-continue`, and
-    /// closes the connection if the client does not read for ``GatewayConfiguration/writeTimeout``.
+    /// A handler for each connection of the server. It notices that the client leaves, answers `Expect: 100-continue`,
+    /// and closes the connection if the client does not read for ``GatewayConfiguration/writeTimeout``.
     ///
     ///     HTTPServerBuilder.http1(configuration: .init(additionalChannelHandlers: [gateway.connectionHandler]))
     ///

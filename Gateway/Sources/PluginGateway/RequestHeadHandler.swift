@@ -1,8 +1,8 @@
 import NIOCore
 import NIOHTTP1
 
-/// Handles what can no longer be seen once a request has been read: the form of its target, and that its client waits before it sends the
-/// body (`Expect: 100-continue`).
+/// Handles what can no longer be seen once a request has been read: the form of its target, and that its client waits
+/// before it sends the body (`Expect: 100-continue`).
 ///
 /// Used on the thread of its connection only.
 final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @unchecked Sendable {

@@ -1,9 +1,9 @@
 /// What a program says about a call besides its parameters: the trace that it is part of, and on whose behalf it is
 /// made.
 ///
-/// The program sets it (`PluginHost.withCallContext`). All calls that the program's call leads to have the same context,
-/// from module to module, until the program's call is over. Modules read it (``HostContext/callContext``), and cannot
-/// change it.
+/// The program sets it (`PluginHost.withCallContext`). All calls that the program's call leads to have the same
+/// context, from module to module, until the program's call is over. Modules read it (``HostContext/callContext``), and
+/// cannot change it.
 public struct CallContext: Sendable, Hashable {
     /// The trace; `nil` if there is none.
     public var trace: TraceContext?

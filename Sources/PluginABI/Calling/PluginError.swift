@@ -242,8 +242,8 @@ extension PluginError {
 }
 
 extension PluginError {
-    /// Returns the error for an extension of the binary interface that the host lacks. Not inlined, so that its callers,
-    /// which are on the path of each call, stay small.
+    /// Returns the error for an extension of the binary interface that the host lacks. Not inlined, so that its
+    /// callers, which are on the path of each call, stay small.
     @inline(never)
     static func missingExtension(_ name: String, _ code: Code) -> PluginError {
         PluginError(code, "This host lacks the extension \(name). Use a newer host.")

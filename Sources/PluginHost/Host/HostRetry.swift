@@ -10,7 +10,7 @@ extension PluginHost {
     ///
     /// - Parameter name: The name of the module, or the path of its file, as in ``ModuleStatus/file``.
     /// - Throws: ``/PluginABI/PluginError/Code/unknownModule`` if no file of this module has failed; the error with
-    ///   which it fails again; ``/PluginABI/PluginError/Code/circularWait`` if called by code that runs during a change of modules;
-    ///   ``/PluginABI/PluginError/Code/hostStopped``.
+    ///   which it fails again; ``/PluginABI/PluginError/Code/circularWait`` if called by code that runs during a change
+    ///   of modules; ``/PluginABI/PluginError/Code/hostStopped``.
     public func retry(_ name: String) throws(PluginError) { try lifecycle.retry(name) }
 }

@@ -2,8 +2,8 @@ public import PluginABI
 
 /// A change of a host's modules, routes, services or configuration.
 public enum HostChange: Sendable, CustomStringConvertible {
-    /// A module was added and can be called. If its state is ``ModuleStatus/State/registered``, it starts when it is first
-    /// needed.
+    /// A module was added and can be called. If its state is ``ModuleStatus/State/registered``, it starts when it is
+    /// first needed.
     case added(ModuleStatus)
     /// A registered module was started, since it was needed.
     case started(ModuleStatus)
@@ -21,8 +21,8 @@ public enum HostChange: Sendable, CustomStringConvertible {
     /// A file could not be loaded, or its module could not be started, for the reason in the status. It is tried again
     /// when the file changes. `goingOn` names the module version that continues to serve instead.
     case failed(ModuleStatus, goingOn: String? = nil)
-    /// A hook of a module that is being started has not returned within ``HostConfiguration/hookPatience``, or the module
-    /// requires such a module. The other modules start without it; it is served when the hook returns.
+    /// A hook of a module that is being started has not returned within ``HostConfiguration/hookPatience``, or the
+    /// module requires such a module. The other modules start without it; it is served when the hook returns.
     case starting(ModuleStatus)
     /// A module waits because of an unmet requirement, which the status names.
     case waiting(ModuleStatus)

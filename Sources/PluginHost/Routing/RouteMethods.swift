@@ -1,7 +1,7 @@
 import PluginABI
 
-// Routes for one HTTP method. A route for GET, or for every method, is in the table itself; a route for another method is
-// in the table for that method.
+// Routes for one HTTP method. A route for GET, or for every method, is in the table itself; a route for another method
+// is in the table for that method.
 
 extension RoutePattern {
     /// The method whose table has the route; `nil` for the table itself.
@@ -15,8 +15,8 @@ extension RoutePattern {
 }
 
 extension RouteTable {
-    /// Returns the route with the same pattern that stands in the way of a new one, in the tables of other methods: one of
-    /// the two is for every method.
+    /// Returns the route with the same pattern that stands in the way of a new one, in the tables of other methods: one
+    /// of the two is for every method.
     func otherMethod(like pattern: RoutePattern) -> RouteEntry? {
         switch pattern.method {
         case nil: RouteMethod.allCases.lazy.compactMap { entry(like: pattern.answering($0)) }.first

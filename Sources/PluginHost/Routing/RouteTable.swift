@@ -1,8 +1,8 @@
 import PluginABI
 
 /// The route table: all routes, by scheme, host and path. If several routes match, the most specific one wins, whatever
-/// the order of registration. Copies share unchanged parts. The routes for methods other than GET are in tables of their
-/// own, so that finding the route of most URLs does not pass them.
+/// the order of registration. Copies share unchanged parts. The routes for methods other than GET are in tables of
+/// their own, so that finding the route of most URLs does not pass them.
 struct RouteTable: Sendable {
     private(set) var root = Root()
     /// How many steps finding the route of a URL may take.

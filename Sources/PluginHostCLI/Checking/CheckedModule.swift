@@ -37,8 +37,8 @@ struct CheckedModule: Sendable {
         /// The last log entry about such a reply.
         var lastStaleReply: String? { entries.withLock { $0.last(where: \.isAboutStaleReply)?.message } }
 
-        /// Returns the places of the code of the isolated module that ran when its process crashed, the innermost first.
-        /// The output of the process reaches the log a little after its end is known.
+        /// Returns the places of the code of the isolated module that ran when its process crashed, the innermost
+        /// first. The output of the process reaches the log a little after its end is known.
         ///
         /// - Parameter crash: How the process ended; only one that was ended by a signal has places.
         static func places(of crash: String?) -> [CodePlace] {

@@ -24,8 +24,8 @@ struct ReplacementCheck: Sendable {
 
     // MARK: State
 
-    /// Calls all actions in two orders after replacements: where a reply shows the state, another action may have set it
-    /// before in one of them.
+    /// Calls all actions in two orders after replacements: where a reply shows the state, another action may have set
+    /// it before in one of them.
     private func compareStates(_ result: inout CheckResult) async -> Bool {
         let forward = Array(calls.indices)
         let backward = Array(forward.reversed())

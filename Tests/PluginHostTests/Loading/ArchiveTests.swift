@@ -102,8 +102,8 @@ import Testing
             #expect(archive.test.log.contains { $0.module == "Tally" && $0.message == "Tally is ready." })
         }
 
-        /// Records, services, objects, callbacks, pages, events along a chain, tasks, and calls from module to module and
-        /// back, with a context that these modules do not know.
+        /// Records, services, objects, callbacks, pages, events along a chain, tasks, and calls from module to module
+        /// and back, with a context that these modules do not know.
         private func checkSwift(_ archive: Archive) async throws {
             let host = archive.host
             let detail: Value = ["title": "Detail of lamp", "page": 2]

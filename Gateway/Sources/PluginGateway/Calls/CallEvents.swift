@@ -3,8 +3,8 @@ import Synchronization
 
 /// The calls of a request's callbacks, as server-sent events that wait to be sent, and then the result.
 ///
-/// The events that wait are bounded. A callback that finds no room fails immediately, instead of making the module wait for a slow
-/// client; the client gets the number of events that it missed.
+/// The events that wait are bounded. A callback that finds no room fails immediately, instead of making the module wait
+/// for a slow client; the client gets the number of events that it missed.
 final class CallEvents: Sendable {
     private struct State {
         var waiting: [String] = []
@@ -61,8 +61,8 @@ final class CallEvents: Sendable {
 
     /// Adds the call of a callback.
     ///
-    /// - Throws: `overloaded` if there is no room, `cancelled` if the call that got the callback is over, `invalidValue`
-    ///   if an argument contains an object.
+    /// - Throws: `overloaded` if there is no room, `cancelled` if the call that got the callback is over,
+    ///   `invalidValue` if an argument contains an object.
     func add(_ name: String, _ arguments: [Value]) throws(PluginError) {
         let value = Value.list(arguments)
         guard !value.hasObject else {

@@ -3,8 +3,8 @@ import Hummingbird
 import PluginABI
 import PluginHost
 
-/// Makes the callbacks of a call. Where an action takes an object, a client gives a name, and calls of the callback become
-/// events of that name.
+/// Makes the callbacks of a call. Where an action takes an object, a client gives a name, and calls of the callback
+/// become events of that name.
 struct CallbackMaker: Sendable {
     let host: PluginHost
     let events: CallEvents

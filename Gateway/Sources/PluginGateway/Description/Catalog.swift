@@ -63,8 +63,8 @@ final class Catalog: Sendable {
             ["https://", "http://", "//"].contains { pattern.hasPrefix($0) }
         }
 
-        /// Whether a route answers a method. A route without a method of its own answers GET and POST: it was written for
-        /// URLs of any kind, which are not meant to change or remove anything.
+        /// Whether a route answers a method. A route without a method of its own answers GET and POST: it was written
+        /// for URLs of any kind, which are not meant to change or remove anything.
         ///
         /// - Parameter pattern: The pattern of the route; `nil` if there is none.
         func hasRoute(_ pattern: String?, _ method: RouteMethod) -> Bool {
@@ -235,8 +235,8 @@ final class Catalog: Sendable {
         /// Whether ``decoding(_:_:)`` makes something else of a value.
         var isDecoded: Bool { isBytes || isCallback || type == "double" }
 
-        /// Returns bytes for their base64, a callback for the name of its events, a double for a whole number, and other
-        /// values as they are.
+        /// Returns bytes for their base64, a callback for the name of its events, a double for a whole number, and
+        /// other values as they are.
         func decoding(_ value: Value, _ callbacks: CallbackMaker?) throws(Problem) -> Value {
             // A number in JSON is the nearest double, even if it has no fraction.
             if type == "double", let number = value.int { return .double(Double(number)) }

@@ -21,7 +21,8 @@ extern "C" {
 #define PLUGIN_TRACE_STATE_MAX_BYTES 512    /* the host leaves out whole entries at the end */
 #define PLUGIN_CALL_CALLER_MAX_BYTES 1024   /* the host refuses a longer name */
 
-/* The trace is that of W3C Trace Context. If there is none, its numbers are 0 and its texts are empty. */
+/* The trace is that of W3C Trace Context. If there is none, its numbers are 0 and its texts are
+ * empty. */
 typedef struct plugin_call_context {
     uint32_t size;
     uint8_t trace_flags; /* PLUGIN_TRACE_...; other bits may be set */

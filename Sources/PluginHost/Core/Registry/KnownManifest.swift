@@ -25,8 +25,8 @@ struct KnownManifest: Sendable {
         (outline, read) = (ModuleOutline(parsed), parsed)
     }
 
-    /// The manifest, read from the text. If that cannot be read although the outline was written from it, the result has
-    /// no actions: what the module offers becomes known when it is started.
+    /// The manifest, read from the text. If that cannot be read although the outline was written from it, the result
+    /// has no actions: what the module offers becomes known when it is started.
     var manifest: ModuleManifest {
         read ?? text.withBytes { try? ModuleManifest(parsing: $0, abiMinor: abiMinor) } ?? ModuleManifest(outline)
     }

@@ -2,8 +2,8 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// A module whose code is in the process and whose description was checked: what a generation is created from. Or, while
-/// it is only known, what is known about it without opening its file.
+/// A module whose code is in the process and whose description was checked: what a generation is created from. Or,
+/// while it is only known, what is known about it without opening its file.
 final class LoadedModule: @unchecked Sendable {
     // The pointers point to static data of an image that is never unmapped; only one queue uses the mutable state.
 

@@ -49,8 +49,8 @@ enum CallContexts {
 }
 
 extension HostCore {
-    /// A record with a context, which is the parent of the calls that the program makes with it. It stands for no call of
-    /// its own, so it does not count as a level of nested calls.
+    /// A record with a context, which is the parent of the calls that the program makes with it. It stands for no call
+    /// of its own, so it does not count as a level of nested calls.
     struct RootCall {
         fileprivate let record: CallRecord
         /// The parent of the calls with the context.

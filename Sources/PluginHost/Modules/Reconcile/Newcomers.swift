@@ -86,8 +86,8 @@ struct Newcomers {
         return initialize(fresh)
     }
 
-    /// Waits for `didStart`, and the delivery of missed events, of a module that is to hand over its state. Returns false
-    /// if they have not ended in time: the change then goes on without the successor.
+    /// Waits for `didStart`, and the delivery of missed events, of a module that is to hand over its state. Returns
+    /// false if they have not ended in time: the change then goes on without the successor.
     private func waitForStart(of old: Generation, _ patience: Duration) -> Bool {
         if old.waitForCodeAfterStart(within: patience) || context.hooks.waitsForAll { return true }
         context.patience.end()
@@ -258,8 +258,8 @@ struct Newcomers {
         return context.leave(SlowStart(later, code.name, since: code.begin), after: time)
     }
 
-    /// Whether the host waits for the `init` of a newcomer until its timeout: the program waits for the outcome, or calls
-    /// wait for the end of a hand-over, which must end within this change.
+    /// Whether the host waits for the `init` of a newcomer until its timeout: the program waits for the outcome, or
+    /// calls wait for the end of a hand-over, which must end within this change.
     private func isAwaited(_ newcomer: Newcomer) -> Bool {
         newcomer.candidate.module.isRegistered || newcomer.handOver != nil
     }

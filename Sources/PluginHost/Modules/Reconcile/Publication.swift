@@ -63,7 +63,8 @@ struct Publication {
         unregistered = known == nil ? [] : present.modules.filter { !remaining.contains($0.name) }
     }
 
-    /// - Parameter outer: What is proposed by an outer change, which waits for code of a module; `nil` if there is none.
+    /// - Parameter outer: What is proposed by an outer change, which waits for code of a module; `nil` if there is
+    ///   none.
     func make(within outer: Proposed? = nil) {
         let hooks = context.hooks
         for leaving in gone where !leaving.module.isRegistered {
