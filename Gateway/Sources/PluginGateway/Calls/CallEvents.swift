@@ -89,7 +89,7 @@ final class CallEvents: Sendable {
         arrival.yield()
     }
 
-    /// Ends the sequence: nobody reads it any more.
+    /// Ends the sequence, because nobody reads it any more.
     func close() {
         state.withLock { state in
             (state.waiting, state.bytes, state.isClosed) = ([], 0, true)

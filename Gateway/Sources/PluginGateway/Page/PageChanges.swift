@@ -77,7 +77,8 @@ extension PluginGateway {
                     if isDryRun { return plan.record(isDryRun: true) }
                     guard expected == nil || expected == plan.steps else {
                         throw PluginError(
-                            .conflict, "The modules have changed in the meantime. Look at the effects again, then decide.")
+                            .conflict,
+                            "The modules have changed in the meantime. Look at the effects again, then decide.")
                     }
                     return try make(false).record(isDryRun: false)
                 })

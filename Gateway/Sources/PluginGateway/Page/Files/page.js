@@ -101,7 +101,7 @@ function select(key, isByPerson) {
 
 function showDetails() {
     if (!selected) return;
-    // A module whose file has another name by now is the same module.
+    // A module whose file has been renamed is still the same module.
     const name = selected.split("\n")[0];
     const module = state.modules.find((one) => one.key === selected) ?? (name && state.modules.find((one) => one.name === name));
     if (module && module.key !== selected) selected = module.key;
