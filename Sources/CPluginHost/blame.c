@@ -332,8 +332,8 @@ static _Unwind_Reason_Code find_place(struct _Unwind_Context *context, void *dat
     return found->count < 16 ? _URC_NO_REASON : _URC_NORMAL_STOP;
 }
 
-/* After a call of a pointer that leads nowhere, lets the context say that the call itself is interrupted: the stack can
- * be unwound only from an address with code. */
+/* After a call through a pointer that leads nowhere, makes the context look as if the call itself had been interrupted:
+ * the stack can be unwound only from an address with code. */
 static void step_to_caller(ucontext_t *context) {
 #if __GLIBC_PREREQ(2, 35)
     struct dl_find_object object;

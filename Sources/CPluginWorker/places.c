@@ -59,7 +59,7 @@ static void write_line(const char *line) {
     (void)written;
 }
 
-/* Where a return address is after a call of a pointer that leads nowhere. */
+/* Returns the return address of a call through a pointer that leads nowhere; 0 if it is not known. */
 static uintptr_t caller_of(const ucontext_t *context) {
 #if defined(__x86_64__)
     return *(const uintptr_t *)context->uc_mcontext.gregs[REG_RSP];
@@ -71,7 +71,7 @@ static uintptr_t caller_of(const ucontext_t *context) {
 #endif
 }
 
-/* Whether there is code at an address. Async-signal-safe. */
+/* Returns whether there is code at an address. Async-signal-safe. */
 static int is_code(uintptr_t address) {
 #if __GLIBC_PREREQ(2, 35)
     struct dl_find_object object;
@@ -91,7 +91,7 @@ static void write_places(ucontext_t *context) {
     uintptr_t none = 0, *pc = &none, *sp = &none;
 #endif
     struct places found = {(uintptr_t)*pc, 0};
-    /* The stack cannot be unwound from an address without code: that of the call takes its place. */
+    /* The stack cannot be unwound from an address without code: the address of the call takes its place. */
     const __typeof__(*pc) original = *pc, original_stack = *sp;
     uintptr_t caller = is_code(found.interrupted) ? 0 : caller_of(context);
     if (caller && is_code(caller - 1)) {

@@ -142,7 +142,8 @@ void plugin_worker_await_debugger(void);
  * plugin_host_report_places does, and then a line "places end". The libraries are in the folder of the module. Requires
  * glibc 2.35 or later. */
 void plugin_worker_report_places(const char *module);
-/* Lets the overflow of this thread's stack be reported, too, if places are reported. For threads that never end. */
+/* Gives this thread a stack for signals, so that places are reported for an overflow of its own stack as well. For
+ * threads that never end. */
 void plugin_worker_add_signal_stack(void);
 
 /* serve.c */

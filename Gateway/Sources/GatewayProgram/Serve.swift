@@ -19,7 +19,7 @@ struct Serve: AsyncParsableCommand {
             --tokens, it listens on addresses of this machine only.
             """)
 
-    @Option(help: "A configuration file in JSON. Options precede its settings.")
+    @Option(help: "A configuration file in JSON. Options take precedence over its settings.")
     var config: String?
 
     @Option(help: "A folder with modules. Can be given more than once.")
@@ -72,7 +72,7 @@ struct Serve: AsyncParsableCommand {
     var drainTimeout: Double?
 
     @Flag(
-        help: "Let everybody who may use the gateway remove, roll back, restart and retry modules by the page at “/”.")
+        help: "Let everybody who may use the gateway remove, roll back, restart and retry modules on the page at “/”.")
     var allowChanges = false
 
     @Flag(help: "Serve no page. It shows paths of files and texts of errors to everybody who may use the gateway.")
@@ -153,7 +153,7 @@ struct Serve: AsyncParsableCommand {
             }, logger: logger)
         var group = ServiceGroupConfiguration(
             services: gateway.services(application), logger: logger)
-        // What does not end by itself: clients that do not read.
+        // For what does not end by itself: clients that do not read.
         group.maximumGracefulShutdownDuration =
             settings.gateway.drainDelay + settings.gateway.drainTimeout + .seconds(20)
         try await ServiceGroup(configuration: group).run()

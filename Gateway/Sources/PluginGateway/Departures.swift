@@ -7,7 +7,7 @@ final class Departures: Sendable {
     private struct Connected {
         var hasLeft = false
         var leave: (@Sendable () -> Void)?
-        /// Who has shown a certificate.
+        /// The client, if it has shown a certificate.
         var client: Client?
     }
 
@@ -25,8 +25,8 @@ final class Departures: Sendable {
     /// Calls `leave` once, on the thread of the connection or immediately, if the client leaves before ``forget(_:)``,
     /// or has left already. Requests of a connection come one after the other.
     ///
-    /// A client that leaves while the handler is being added is not noticed; ``PluginGateway/connectionHandler`` is there
-    /// from the beginning.
+    /// A client that leaves while the handler is being added is not noticed; ``PluginGateway/connectionHandler`` is
+    /// there from the beginning.
     func watch(_ connection: Connection, _ leave: @escaping @Sendable () -> Void) async {
         let channel = connection.channel
         let id = ObjectIdentifier(channel)
@@ -58,7 +58,7 @@ final class Departures: Sendable {
         }
     }
 
-    /// The client that has shown a certificate, if that has been found out.
+    /// Returns the client that has shown a certificate, if that is already known.
     func client(of connection: Connection) -> Client? {
         connections.withLock { $0[ObjectIdentifier(connection.channel)]?.client }
     }
@@ -84,8 +84,8 @@ final class Departures: Sendable {
 }
 
 extension PluginGateway {
-    /// A handler for each connection of the server. It notices that the client leaves, answers `Expect: 100-continue`, and
-    /// closes the connection if the client does not read for ``GatewayConfiguration/writeTimeout``.
+    /// A handler for each connection of the server. It notices that the client leaves, answers `Expect: 100-continue`,
+    /// and closes the connection if the client does not read for ``GatewayConfiguration/writeTimeout``.
     ///
     ///     HTTPServerBuilder.http1(configuration: .init(additionalChannelHandlers: [gateway.connectionHandler]))
     ///

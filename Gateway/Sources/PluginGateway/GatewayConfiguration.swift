@@ -5,7 +5,8 @@ public struct GatewayConfiguration: Sendable {
     /// Who may use the gateway.
     public var access = Access.loopback
     /// The names under which clients on this machine may address the gateway (`Host`), besides `localhost`, `127.0.0.1`
-    /// and `[::1]`. Checked for ``Access/loopback`` only, against web pages that resolve their own name to this machine.
+    /// and `[::1]`. Checked for ``Access/loopback`` only, against web pages that resolve their own name to this
+    /// machine.
     public var hosts: Set<String> = []
     /// Which web pages of other origins may use the gateway; `nil` for none.
     public var cors: CORS?
@@ -19,9 +20,8 @@ public struct GatewayConfiguration: Sendable {
     public var callTimeout: Duration = .seconds(30)
     /// The longest time that a request may ask for.
     public var maximumCallTimeout: Duration = .seconds(300)
-    /// How many calls may be in flight; 1 or more. A call counts until its action is over, even if its client has left, and
-    /// until the end of the cursor that it returns.
-    /// This is also the number of threads that calls may occupy.
+    /// How many calls may be in flight; 1 or more. A call counts until its action is over, even if its client has left,
+    /// and until the end of the cursor that it returns. This is also the number of threads that calls may occupy.
     public var callLimit = 256
     /// How many calls of one module may be in flight; 1 or more.
     public var moduleCallLimit = 64
@@ -42,8 +42,8 @@ public struct GatewayConfiguration: Sendable {
     public var drainTimeout: Duration = .seconds(10)
     /// How many elements of a cursor one response may have.
     public var cursorLimit = 100_000
-    /// What the page at `/` offers. It shows more than calls need, such as the paths of files and the texts of errors, to
-    /// everybody who may use the gateway.
+    /// What the page at `/` offers. It shows more than calls need, such as the paths of files and the texts of errors,
+    /// to everybody who may use the gateway.
     public var page = Page.reads
 
     public init() {}

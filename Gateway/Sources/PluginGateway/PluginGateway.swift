@@ -153,7 +153,7 @@ public final class PluginGateway: Sendable {
 }
 
 extension PluginGateway {
-    /// Refuses headers that servers on the way could read otherwise.
+    /// Refuses headers that servers on the way could read differently.
     private func checkHeaders(_ request: Request) throws(Problem) {
         // The first one is the authority.
         guard request.headers[.host] == nil else {

@@ -1,8 +1,8 @@
 import NIOCore
 import NIOHTTP1
 
-/// Handles what is gone when a request has been read: the form of its target, and that its client waits before it sends the
-/// body (`Expect: 100-continue`).
+/// Handles what can no longer be seen once a request has been read: the form of its target, and that its client waits
+/// before it sends the body (`Expect: 100-continue`).
 ///
 /// Used on the thread of its connection only.
 final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @unchecked Sendable {
@@ -27,9 +27,9 @@ final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
         unanswered += 1
-        // An absolute target (`GET http://…`) would become its path, and its host be forgotten.
+        // An absolute target (`GET http://…`) would become its path, and its host would be forgotten.
         if !head.uri.hasPrefix("/") { head.uri = "*" }
-        // Not before the response to an earlier request: then the client sends the body when it is tired of waiting.
+        // Not before the response to an earlier request: the client then sends the body without it, after a while.
         if unanswered == 1, expectsContinue(head) {
             let part = HTTPServerResponsePart.head(HTTPResponseHead(version: head.version, status: .continue))
             context.writeAndFlush(wrapOutboundOut(part), promise: nil)

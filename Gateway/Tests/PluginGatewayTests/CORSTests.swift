@@ -47,7 +47,7 @@ import Testing
             #expect(asked.header("Access-Control-Allow-Origin") == nil)
             #expect(try await gateway.call("C/add", "{\"a\": 1}", headers).status == 403)
         }
-        // What a browser does not ask.
+        // A browser does not ask this.
         #expect(try await gateway.ask("OPTIONS", "/call/C/add", headers: [("Origin", page)]).status == 405)
         try await gateway.end()
         let without = try await TestGateway(TestGateway.samples)

@@ -99,7 +99,7 @@ import Testing
             #expect(answer.code == "methodNotAllowed")
             #expect(answer.header("Allow") == "GET, HEAD, PUT, DELETE")
         }
-        // A route without a method is there to read and to send something.
+        // A route without a method answers requests that read or send something.
         #expect(try await ask("PUT", "/context").header("Allow") == "GET, HEAD, POST")
         #expect(try await ask("GET", "/nothing").status == 404)
         let paths = try await gateway.get("/openapi.json").json["paths"]
@@ -110,7 +110,7 @@ import Testing
     }
 }
 
-/// A module that shows what it is told about a call.
+/// A module that returns what it can read about a call.
 private let contextModule: CModule = {
     var module = CModule(name: "Context")
     module.code = """

@@ -61,7 +61,7 @@ import Testing
         #expect(content("count") == ["application/jsonl": [:]])
         #expect(content("bytes") == ["application/octet-stream": [:]])
         #expect(content("watch")?.map?.keys.sorted() == ["application/json", "text/event-stream"])
-        // Objects that are no cursors cannot leave the program.
+        // Objects that are not cursors cannot leave the program.
         #expect(content("page") == nil)
         let failure = document["paths"]?["/call/Store/item"]?["post"]?["responses"]?["429"]
         #expect(failure?["content"]?["application/problem+json"] != nil)

@@ -249,7 +249,7 @@ private struct Visit {
         try FileManager.default.removeItem(atPath: "\(gateway.plugins)/2.so")
         #expect(await becomesTrue { try await gateway.state(of: "Late") == nil })
         try await browser.run("document.getElementById('dialog-do').click()")
-        try await becomes("\(text("#dialog-content")).includes('changed in between')")
+        try await becomes("\(text("#dialog-content")).includes('changed in the meantime')")
         try await becomes("!document.getElementById('dialog-do').disabled")
         try await browser.run("document.getElementById('dialog-do').click()")
         try await becomes("\(state("Late")) === 'active' && !document.querySelector('dialog').open")
@@ -341,9 +341,9 @@ private struct Visit {
         try await becomes("\(text("#login-reason")).includes('expired') && !document.getElementById('login').hidden")
         try await enter("another-token-of-today")
         try await becomes("\(text("#connection")) === 'Connected' && document.getElementById('login').hidden")
-        // A page that only shows has no buttons for changes.
+        // A page that cannot change modules has no buttons for changes.
         try await choose("ModuleC")
-        try await becomes("\(text("#details")).includes('This page only shows')")
+        try await becomes("\(text("#details")).includes('This page cannot change modules')")
         try await gateway.end()
     }
 

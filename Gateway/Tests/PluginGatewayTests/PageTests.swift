@@ -215,7 +215,7 @@ extension TestGateway {
         for header in [("Origin", "http://evil.example"), ("Sec-Fetch-Site", "cross-site")] {
             #expect(try await gateway.post("/page/remove", #"{"module": "ModuleC"}"#, [header]).status == 403)
         }
-        // Somebody else has changed something in between.
+        // Somebody else has changed something in the meantime.
         let old = #"{"module": "ModuleC", "expected": ["something else"]}"#
         #expect(try await gateway.post("/page/remove", old).code == "conflict")
         #expect(try await gateway.call("C/add", "{\"a\": 1}").status == 200)

@@ -39,8 +39,9 @@ typedef struct plugin_host_record {
     void *cancel_data;
     uint32_t lock;       /* atomic: 1 while a thread uses the cancel handler */
     uint32_t index;      /* chunk * PLUGIN_HOST_CHUNK + position in the chunk */
-    uint64_t depth;      /* atomic: in its low 16 bits, the number of calls that led to this one; above them, the number of
-                          * their call context, or 0; see CallContexts.swift */
+    uint64_t depth;      /* atomic: in its low 16 bits, the number of calls in the chain that led to this one,
+                          * including it; above them, the number of their call context, or 0; see
+                          * CallContexts.swift */
     uint32_t references; /* atomic: in the pool, the users of the record: the running action and the reply */
     uint16_t flags;      /* see CallRecord.swift */
     uint16_t is_pooled;  /* 1 in the pool, 0 in a thread context; never changes */

@@ -1,9 +1,9 @@
 /// What a program says about a call besides its parameters: the trace that it is part of, and on whose behalf it is
 /// made.
 ///
-/// The program sets it (`PluginHost.withCallContext`). All calls that the program's call leads to have the same context,
-/// from module to module, until the program's call is over. Modules read it (``HostContext/callContext``), and cannot
-/// change it.
+/// The program sets it (`PluginHost.withCallContext`). All calls that the program's call leads to have the same
+/// context, from module to module, until the program's call is over. Modules read it (``HostContext/callContext``), and
+/// cannot change it.
 public struct CallContext: Sendable, Hashable {
     /// The trace; `nil` if there is none.
     public var trace: TraceContext?
@@ -18,10 +18,12 @@ public struct CallContext: Sendable, Hashable {
     ///   - caller: The name of whoever was authenticated: 1 to `PLUGIN_CALL_CALLER_MAX_BYTES` bytes.
     public init(trace: TraceContext? = nil, caller: String? = nil) { (self.trace, self.caller) = (trace, caller) }
 
-    /// Whether it says nothing.
+    /// Whether it has neither a trace nor a caller.
     public var isEmpty: Bool { trace == nil && caller == nil }
 
-    /// - Throws: ``PluginError/Code/invalidValue`` if the name of the caller is empty or too long.
+    /// Checks the name of the caller.
+    ///
+    /// - Throws: ``PluginError/Code/invalidValue`` if it is empty or too long.
     package func check() throws(PluginError) {
         guard let caller, !(1...Int(PLUGIN_CALL_CALLER_MAX_BYTES)).contains(caller.utf8.count) else { return }
         throw PluginError(
@@ -35,7 +37,8 @@ public struct CallContext: Sendable, Hashable {
 
 extension HostContext {
     /// The trace of the call, and on whose behalf it is made; empty if the program has set neither, or if the call, or
-    /// the program's call that led to it, is over. An action that continues after its reply reads it before.
+    /// the program's call that led to it, is over. An action that continues after its reply must read it
+    /// before the reply.
     public var callContext: CallContext {
         guard let contexts = plugin_call_contexts_of(host) else { return CallContext() }
         var context = CallContext()

@@ -16,8 +16,8 @@ public struct InterceptedCall: Sendable {
     public let context: HostContext
 
     /// The trace of the call, and on whose behalf it is made. The rest of the call, and the calls that it leads to, get
-    /// what an interceptor of the program passes to `next`: a span of its own, for example. What an interceptor of a
-    /// module sets is ignored.
+    /// the context that an interceptor of the program passes to `next`, for example one with a span of its own. What an
+    /// interceptor of a module sets is ignored.
     public var callContext: CallContext {
         get { changedContext ?? context.callContext }
         set { changedContext = newValue }

@@ -2,7 +2,7 @@
 // only that it cannot convert `[Any]`. The unavailable functions here match such literals, and say what to write.
 
 extension HostContext {
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -13,7 +13,7 @@ extension HostContext {
         _ target: String, _ action: String, _ parameters: MixedParameters, timeout: Duration? = nil
     ) throws(PluginError) -> Value { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -24,7 +24,7 @@ extension HostContext {
         _ target: String, _ action: String, _ parameters: MixedParameters, timeout: Duration? = nil
     ) async throws(PluginError) -> Value { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -35,7 +35,7 @@ extension HostContext {
         _ target: String, _ action: String, _ parameters: MixedParameters, timeout: Duration
     ) throws(PluginError) -> Value { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -46,7 +46,7 @@ extension HostContext {
         _ url: String, _ parameters: MixedParameters, origin: CallOrigin = .local, timeout: Duration? = nil
     ) throws(PluginError) -> Value { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -57,7 +57,7 @@ extension HostContext {
         _ url: String, _ parameters: MixedParameters, origin: CallOrigin = .local, timeout: Duration? = nil
     ) async throws(PluginError) -> Value { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -68,7 +68,7 @@ extension HostContext {
         _ event: String, _ parameters: MixedParameters, sticky: Bool = false
     ) throws(PluginError) -> EventOutcome { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -79,7 +79,7 @@ extension HostContext {
         _ event: String, _ parameters: MixedParameters, sticky: Bool = false, timeout: Duration? = nil
     ) async throws(PluginError) -> EventOutcome { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -90,7 +90,7 @@ extension HostContext {
         _ event: String, _ parameters: MixedParameters, from origin: Object? = nil
     ) throws(PluginError) -> ChainOutcome { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -101,7 +101,7 @@ extension HostContext {
         _ event: String, _ parameters: MixedParameters, from origin: Object? = nil, timeout: Duration? = nil
     ) async throws(PluginError) -> ChainOutcome { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -112,7 +112,7 @@ extension HostContext {
 }
 
 extension Object {
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -123,7 +123,7 @@ extension Object {
         _ action: String, _ parameters: MixedParameters, in context: HostContext? = nil, timeout: Duration? = nil
     ) throws(PluginError) -> Value { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -136,7 +136,7 @@ extension Object {
 }
 
 extension ServiceHandle {
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -147,7 +147,7 @@ extension ServiceHandle {
         _ action: String, _ parameters: MixedParameters, in context: HostContext? = nil, timeout: Duration? = nil
     ) throws(PluginError) -> Value { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -160,7 +160,7 @@ extension ServiceHandle {
 }
 
 extension BoundAction {
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -171,7 +171,7 @@ extension BoundAction {
         _ parameters: MixedParameters, in context: HostContext? = nil, timeout: Duration? = nil
     ) throws(PluginError) -> Value { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:

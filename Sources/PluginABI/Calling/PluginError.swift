@@ -120,8 +120,8 @@ extension PluginError.Code {
     /// A URL from another program leads to nothing that other programs may open: to nothing at all, or to actions that
     /// are not declared `remote`. The error does not say which; the host's log does.
     public static let noRoute: Self = "noRoute"
-    /// A URL was opened with an HTTP method, and only routes of other methods match it. The message names them, and so does
-    /// `URLExplanation.methods` of the host.
+    /// A URL was opened with an HTTP method, and only routes of other methods match it. The message names
+    /// them, and `URLExplanation.methods` of the host lists them.
     public static let methodNotAllowed: Self = "methodNotAllowed"
     /// The program's guard can decide about the call only asynchronously, and the caller cannot wait.
     public static let asynchronousGuard: Self = "asynchronousGuard"
@@ -242,8 +242,8 @@ extension PluginError {
 }
 
 extension PluginError {
-    /// Returns the error for an extension of the binary interface that the host lacks. Not inlined, so that its callers,
-    /// which are on the path of each call, stay small.
+    /// Returns the error for an extension of the binary interface that the host lacks. Not inlined, so that its
+    /// callers, which are on the path of each call, stay small.
     @inline(never)
     static func missingExtension(_ name: String, _ code: Code) -> PluginError {
         PluginError(code, "This host lacks the extension \(name). Use a newer host.")

@@ -6,7 +6,7 @@ public struct TraceContext: Sendable, Hashable {
     public let spanID: SpanID
     /// The flags: bit 0 is ``isSampled``.
     public let flags: UInt8
-    /// What systems that trace pass on with the trace: entries `key=value`, separated by commas, at most
+    /// What tracing systems pass on with the trace: entries `key=value`, separated by commas, at most
     /// `PLUGIN_TRACE_STATE_MAX_BYTES` bytes; empty if there is nothing.
     public let tracestate: String
 
@@ -14,7 +14,7 @@ public struct TraceContext: Sendable, Hashable {
     public struct TraceID: Sendable, Hashable, CustomStringConvertible {
         private let (high, low): (UInt64, UInt64)
 
-        /// Makes a number of its two halves; `nil` if both are 0.
+        /// Makes a number from its two halves; `nil` if both are 0.
         public init?(_ high: UInt64, _ low: UInt64) {
             guard high | low != 0 else { return nil }
             (self.high, self.low) = (high, low)
@@ -57,8 +57,8 @@ public struct TraceContext: Sendable, Hashable {
     ///   - traceID: The number of the trace. Default: a random one, for a new trace.
     ///   - spanID: The number of the caller's span. Default: a random one.
     ///   - isSampled: Whether the caller may have recorded its part of the trace.
-    ///   - tracestate: Entries for systems that trace. Entries at the end that exceed
-    ///     `PLUGIN_TRACE_STATE_MAX_BYTES` bytes are left out, and so is everything if it is not printable ASCII.
+    ///   - tracestate: Entries for tracing systems. Those at the end that exceed `PLUGIN_TRACE_STATE_MAX_BYTES` bytes
+    ///     are left out; all are if the text is not printable ASCII.
     public init(
         traceID: TraceID = .random(), spanID: SpanID = .random(), isSampled: Bool = false, tracestate: String = ""
     ) {
@@ -80,7 +80,7 @@ public struct TraceContext: Sendable, Hashable {
             let span = UInt64(hexadecimal: text[36..<52]), let flags = UInt8(hexadecimal: text[53..<55]),
             let traceID = TraceID(high, low), let spanID = SpanID(span)
         else { return nil }
-        // Of later versions, only the flag that this one knows.
+        // Of a later version, only the flag that this version knows is kept.
         self.init(traceID, spanID, version == 0 ? flags : flags & UInt8(PLUGIN_TRACE_SAMPLED), tracestate)
     }
 
@@ -119,7 +119,7 @@ extension FixedWidthInteger where Self: UnsignedInteger {
         return String(repeating: "0", count: Self.bitWidth / 4 - digits.count) + digits
     }
 
-    /// Reads digits in lower case, as many as fit at most.
+    /// Reads lower-case digits, at most as many as fit.
     fileprivate init?(hexadecimal digits: ArraySlice<UInt8>) {
         var number: Self = 0
         for digit in digits {

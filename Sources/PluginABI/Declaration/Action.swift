@@ -39,8 +39,9 @@ public struct Action<Instance>: Sendable {
         modified(self) { ($0.declaration.isRemote, $0.declaration.demands) = (true, demands) }
     }
 
-    /// Says that calling the action twice with the same parameters has the effect of calling it once, so that a caller who
-    /// has got no answer may call it again. The host does not check it, and repeats no call itself.
+    /// Declares that calling the action twice with the same parameters has the effect of calling it once, so that a
+    /// caller that has received no answer may call it again. The host does not check this, and does not repeat calls
+    /// itself.
     public func idempotent() -> Self { modified(self) { $0.declaration.isIdempotent = true } }
 
     /// Makes the action handle all events that go up the chain and whose names begin with a prefix; an empty prefix

@@ -52,8 +52,8 @@ public struct Route: ManifestPart {
     ///     Route("https://*/shop/:id", to: "A/fetchDetail").method(.get)
     ///     Route("https://*/shop/:id", to: "A/remove").method(.delete)
     ///
-    /// Routes with the same pattern conflict unless each has a method of its own. A URL that is opened without a method is
-    /// opened with ``RouteMethod/get``.
+    /// Routes with the same pattern conflict unless each has a method of its own. A URL that is opened without a method
+    /// is opened with ``RouteMethod/get``.
     public func method(_ method: RouteMethod) -> Self { modified(self) { $0.method = method } }
 
     public func add(to module: ModuleDescription) {

@@ -1,19 +1,19 @@
 /// An HTTP method, for routes that answer only one. The raw values are the words in manifests and route files.
 ///
-/// A URL that is opened without a method is opened with ``get``, as by following a link.
+/// A URL that is opened without a method is opened with ``get``, like a link that is followed.
 public enum RouteMethod: String, Sendable, CaseIterable {
     /// Reads something, without side effects.
     case get = "GET"
     /// Creates something, or does anything else.
     case post = "POST"
-    /// Stores something whole.
+    /// Stores something as a whole.
     case put = "PUT"
     /// Changes something in part.
     case patch = "PATCH"
     /// Removes something.
     case delete = "DELETE"
 
-    /// The method that a number in a request stands for; `nil` if there is none.
+    /// The method that a number in a request stands for; `nil` if it stands for none.
     package init?(number: UInt32) {
         switch number {
         case PLUGIN_METHOD_GET: self = .get

@@ -14,7 +14,7 @@ public struct MixedParameters: ExpressibleByDictionaryLiteral, ExpressibleByArra
     public init(arrayLiteral elements: (any LiteralPart)?...) {}
 }
 
-/// What a literal of named values is if it has such a nested list or map.
+/// The type of a literal of named values with such a nested list or map.
 public struct MixedNamedValues: ExpressibleByDictionaryLiteral {
     /// Not called, because no available function takes the type.
     public init(dictionaryLiteral elements: (String, (any LiteralPart)?)...) {}

@@ -2,8 +2,8 @@ package import PluginABI
 
 /// The seal of a library: a section with its manifest, which is read without running any of its code.
 ///
-/// `plugin_abi/manifest.h` describes its layout. What it says is only a claim until the library is opened: the host then
-/// compares it with the description that the entry function returns.
+/// `plugin_abi/manifest.h` describes its layout. What it says is only a claim until the library is opened: the host
+/// then compares it with the description that the entry function returns.
 package struct ManifestSeal: Sendable {
     package let abiMajor: UInt16
     package let abiMinor: UInt16

@@ -25,7 +25,7 @@ package enum JSONText {
     ///
     /// - Parameter what: The name of the text in messages.
     /// - Throws: `code`, with the position where the text is not valid UTF-8 or JSON, or is nested too deeply: line and
-    ///   column of a file and of a text of several lines, else the byte.
+    ///   column of a file and of a text of several lines, otherwise the byte.
     package static func parse(
         _ text: UnsafeRawBufferPointer, _ rules: JSONReader.Rules = .value, code: PluginError.Code = .invalidValue,
         what: String = "The text"

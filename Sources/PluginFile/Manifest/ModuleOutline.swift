@@ -70,7 +70,7 @@ package final class ModuleOutline: Sendable {
         return writer.bytes
     }
 
-    /// Reads ``bytes``; `nil` if they are something else.
+    /// Reads what ``bytes`` has returned; `nil` if the bytes do not have that form.
     package init?(_ bytes: UnsafeRawBufferPointer) {
         var reader = OutlineReader(bytes)
         do {
@@ -118,7 +118,7 @@ package final class ModuleOutline: Sendable {
 }
 
 extension ModuleManifest {
-    /// Creates a manifest with what the outline contains of the module's identity and targets, without actions.
+    /// Creates a manifest with the name, the version and the targets of an outline, without actions.
     package init(_ outline: ModuleOutline) {
         (name, version) = (outline.name, outline.version)
         targets = outline.targets.map { Target(name: $0) }
@@ -160,7 +160,7 @@ private struct OutlineWriter {
 
 /// Reads what an ``OutlineWriter`` has written.
 private struct OutlineReader {
-    /// The bytes are something else.
+    /// The bytes do not have the form that an ``OutlineWriter`` writes.
     struct Failure: Error {}
 
     private let bytes: UnsafeRawBufferPointer
@@ -194,7 +194,7 @@ private struct OutlineReader {
         return all[all.index(all.startIndex, offsetBy: index)]
     }
 
-    /// Each element takes at least one byte, so that no count makes the list longer than what is left.
+    /// Each element takes at least one byte, so a valid count is at most the number of bytes that are left.
     mutating func list<Element>(_ element: (inout OutlineReader) throws -> Element) throws -> [Element] {
         let count = try count()
         guard count <= bytes.count - position else { throw Failure() }

@@ -151,8 +151,8 @@ extension Calls {
         return result
     }
 
-    /// Returns whether a call on the fast path can be refused only because of its parameters. Not so for calls with a call
-    /// context.
+    /// Returns whether a call on the fast path can be refused only because of its parameters. False for calls with
+    /// a call context.
     @inline(__always)
     func isFree(_ endpoint: Endpoint, _ record: CallRecord) -> Bool {
         !endpoint.isBlocked.load(ordering: .relaxed) && record.depth <= PLUGIN_DEPTH_MAX

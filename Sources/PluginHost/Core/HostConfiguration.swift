@@ -27,8 +27,8 @@ public struct HostConfiguration: Sendable {
     public var isolation = Isolation()
     /// Whether a new or changed file is opened by another process first, and by the host only if it does not crash,
     /// exit or hang there. The process is the program that isolated modules run in; if it cannot be started, no file is
-    /// opened. Constructors and entry functions run twice. If some modules are isolated, but not all, files are scanned in
-    /// any case, to learn the names of their modules. Default: no. See <doc:IsolatedModules>.
+    /// opened. Constructors and entry functions run twice. If some modules are isolated, but not all, files are scanned
+    /// in any case, to learn the names of their modules. Default: no. See <doc:IsolatedModules>.
     public var safeScan = false
     /// How long the constructors or the entry function of a file may take in a scan process, which is ended after that;
     /// at most ``hookTimeout``. Default: 10 s.
@@ -66,9 +66,9 @@ public struct HostConfiguration: Sendable {
     public var hookTimeout: Duration = .seconds(30)
     /// How long a start waits for `activate`, `setUp` or `init` of a module before it goes on without the module. The
     /// module, and those that require it, are then `starting`; the others serve. When the code returns, the module
-    /// joins them, like one whose file has just appeared; after ``hookTimeout``, it has failed. A start that has gone on
-    /// without a module waits at most a tenth of a second for the code of each of the others. The start also waits this
-    /// long for each `didStart`. If this is not shorter than ``hookTimeout``, the start waits for every module.
+    /// joins them, like one whose file has just appeared; after ``hookTimeout``, it has failed. A start that has gone
+    /// on without a module waits at most a tenth of a second for the code of each of the others. The start also waits
+    /// this long for each `didStart`. If this is not shorter than ``hookTimeout``, the start waits for every module.
     /// Default: 2 s.
     public var hookPatience: Duration = .seconds(2)
     /// How long a module may take to hand over its state: until its running calls have ended, and for each of

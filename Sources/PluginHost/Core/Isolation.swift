@@ -28,8 +28,8 @@ public struct Isolation: Sendable {
     /// neither that of its start, nor ``callTimeout`` and ``hangGrace``. The host starts no other modules meanwhile.
     /// Default: none.
     public var debuggedModules: Set<String> = []
-    /// The path of the program `pluginhost-worker`. Default: the one beside this program; without that, this program, if
-    /// it has called ``PluginHost/PluginHost/runWorkerIfAsked()``.
+    /// The path of the program `pluginhost-worker`. Default: the one beside this program; without that, this program,
+    /// if it has called ``PluginHost/PluginHost/runWorkerIfAsked()``.
     public var workerPath: String?
     /// How long a synchronous call may run in an isolated module, without the calls that the module makes meanwhile.
     /// After that it ends with ``/PluginABI/PluginError/Code/deadlineExceeded``. Default: 30 s.

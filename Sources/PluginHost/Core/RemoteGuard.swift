@@ -8,8 +8,9 @@ public struct RemoteCall: Sendable {
     public let scheme: String?
     /// The host in lower case; `nil` if the URL has none.
     public let host: String?
-    /// The target of the action that the URL leads to; `nil` for the closure of a route. If the URL leads to nothing that
-    /// other programs may open: the target that it names, if it has the form `scheme://target/action`, otherwise `nil`.
+    /// The target of the action that the URL leads to; `nil` for the closure of a route. If the URL leads to nothing
+    /// that other programs may open: the target that it names, if it has the form `scheme://target/action`, otherwise
+    /// `nil`.
     public let target: String?
     /// The action of the target; `nil` if there is no target.
     public let action: String?

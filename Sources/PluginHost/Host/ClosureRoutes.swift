@@ -1,9 +1,10 @@
 // Which form the compiler takes for a closure:
 //
-// - The one for any result is favoured. The compiler looks at the others only if it does not fit: otherwise it would try
-//   all combinations of the operators in a body of one line again for each.
+// - The one for any result is favoured. The compiler looks at the others only if it does not fit: otherwise it would
+//   try all combinations of the operators in a body of one line again for each.
 // - Those for `Value` and for a ready map are in OtherClosureRoutes.swift, those for results that cannot cross in
-//   UncrossableClosureRoutes.swift. They are generic so that a body that fits several is taken for one without a result.
+//   UncrossableClosureRoutes.swift. They are generic so that a body that fits several is taken for one without a
+//   result.
 
 public import PluginABI
 
@@ -16,8 +17,8 @@ extension PluginHost {
     ///
     /// The closure gets all parameters in one map: those of the URL as text, and those that the caller passes and the
     /// defaults as they are. The captures of groups without a name have their numbers as names; `_url` is the URL,
-    /// `_pattern` the pattern, and `_object` whether the caller requests an object. The closure runs on the thread of the
-    /// caller, possibly concurrently. Interceptors do not see its calls.
+    /// `_pattern` the pattern, and `_object` whether the caller requests an object. The closure runs on the thread of
+    /// the caller, possibly concurrently. Interceptors do not see its calls.
     ///
     /// - Parameters:
     ///   - pattern: The pattern.
@@ -41,8 +42,8 @@ extension PluginHost {
             defaults.get())
     }
 
-    /// Adds a route of the program that leads to an asynchronous closure, for URLs that are opened with `await`. For the
-    /// parameters, see the synchronous form.
+    /// Adds a route of the program that leads to an asynchronous closure, for URLs that are opened with `await`. For
+    /// the parameters, see the synchronous form.
     public func addRoute(
         _ pattern: String, name: String? = nil, summary: String = "", defaults: NamedValues = [:],
         isRemote: Bool = false, requires demands: [String] = [],

@@ -8,17 +8,17 @@ extension PluginHost {
     ///         try context.open(url, origin: .remote)
     ///     }
     ///
-    /// All calls that are made through the context that `body` receives, and all calls that these lead to, have the call
-    /// context: modules, interceptors and the guard read it. It ends with `body`: an action that is still running then no
-    /// longer has it. Within another call with a call context, this one replaces that. Calls with a call context take
-    /// longer than others by a fraction of a microsecond.
+    /// All calls that are made through the context that `body` receives, and all calls that these lead to, have the
+    /// call context: modules, interceptors and the guard read it. It ends with `body`: an action that is still running
+    /// after that has it no longer. Within a call that has a call context, this one takes its place. Calls with a call
+    /// context take longer than others by a fraction of a microsecond.
     ///
     /// - Parameters:
     ///   - callContext: The trace and the caller.
     ///   - body: Makes the calls. It gets a context to make them through.
     /// - Returns: The result of `body`.
-    /// - Throws: The error of `body`; ``/PluginABI/PluginError/Code/invalidValue`` if the name of the caller is empty or
-    ///   too long; ``/PluginABI/PluginError/Code/recursionLimit``.
+    /// - Throws: The error of `body`; ``/PluginABI/PluginError/Code/invalidValue`` if the name of the caller is empty
+    ///   or too long; ``/PluginABI/PluginError/Code/recursionLimit``.
     public func withCallContext<Result>(
         _ callContext: CallContext, _ body: (_ context: HostContext) throws -> Result
     ) throws -> Result {
@@ -33,8 +33,8 @@ extension PluginHost {
     ///   - callContext: The trace and the caller.
     ///   - body: Makes the calls. It gets a context to make them through.
     /// - Returns: The result of `body`.
-    /// - Throws: The error of `body`; ``/PluginABI/PluginError/Code/invalidValue`` if the name of the caller is empty or
-    ///   too long; ``/PluginABI/PluginError/Code/recursionLimit``.
+    /// - Throws: The error of `body`; ``/PluginABI/PluginError/Code/invalidValue`` if the name of the caller is empty
+    ///   or too long; ``/PluginABI/PluginError/Code/recursionLimit``.
     public func withCallContext<Result>(
         _ callContext: CallContext, _ body: (_ context: HostContext) async throws -> Result
     ) async throws -> Result {

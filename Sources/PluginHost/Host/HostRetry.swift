@@ -1,8 +1,7 @@
 public import PluginABI
 
 extension PluginHost {
-    /// Loads and starts a module that has failed once more, although its file has not changed. Blocks until it has
-    /// started.
+    /// Loads a failed module again and starts it, although its file has not changed. Blocks until it has started.
     ///
     ///     try host.retry("Accounts")
     ///
@@ -10,8 +9,8 @@ extension PluginHost {
     /// quarantined file stays quarantined (see <doc:TrustAndBlame>).
     ///
     /// - Parameter name: The name of the module, or the path of its file, as in ``ModuleStatus/file``.
-    /// - Throws: ``/PluginABI/PluginError/Code/unknownModule`` if no file of this module has failed; the error why it
-    ///   fails again; ``/PluginABI/PluginError/Code/circularWait`` if called by code that runs during a change of modules;
-    ///   ``/PluginABI/PluginError/Code/hostStopped``.
+    /// - Throws: ``/PluginABI/PluginError/Code/unknownModule`` if no file of this module has failed; the error with
+    ///   which it fails again; ``/PluginABI/PluginError/Code/circularWait`` if called by code that runs during a change
+    ///   of modules; ``/PluginABI/PluginError/Code/hostStopped``.
     public func retry(_ name: String) throws(PluginError) { try lifecycle.retry(name) }
 }

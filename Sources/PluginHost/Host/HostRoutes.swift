@@ -64,9 +64,10 @@ extension PluginHost {
     ///   - transition: How a navigator shows the page that the action makes when the URL comes from outside. Default:
     ///     it is not shown.
     ///   - groups: The parameters for groups without a name, by the numbers of the groups, as in ``/PluginABI/Route``.
-    ///   - method: The only method that the route answers, as in ``/PluginABI/Route/method(_:)``. Default: every method.
-    /// - Throws: `invalidPattern`; `conflict` if the pattern or the name is already in use, or if finding the route of a
-    ///   URL could take too long with this route (see <doc:URLs>).
+    ///   - method: The only method that the route answers, as in ``/PluginABI/Route/method(_:)``. Default: every
+    ///     method.
+    /// - Throws: `invalidPattern`; `conflict` if the pattern or the name is already in use, or if finding the route of
+    ///   a URL could take too long with this route (see <doc:URLs>).
     public func addRoute(
         _ pattern: String, to action: String, name: String? = nil, summary: String = "",
         defaults: NamedValues = [:], transition: Transition = .none,
@@ -135,7 +136,8 @@ extension PluginHost {
             groups: groups)
     }
 
-    /// Removes the routes with this pattern, with or without the program's scheme, regardless of their owners and methods.
+    /// Removes the routes with this pattern, with or without the program's scheme, regardless of their owners and
+    /// methods.
     ///
     /// A route of a module stays removed until the module is replaced, a route of a file until the file changes.
     ///

@@ -33,10 +33,11 @@ extension PluginHost {
     ///     try host.rollback("Accounts")       // back to the previous version
     ///     try host.rollback("Accounts")       // and forward again
     ///
-    /// The previous version is the one that was kept last and does not serve now; if none is kept, it is the one that is
-    /// superseded in the folder. If the file in the folder is broken while its module still serves, the file gets the
-    /// serving content. A module that was removed is added again. The version that is replaced is kept, if it is a
-    /// module. If the version that is put back does not start, everything is restored as it was, and the error says why.
+    /// The previous version is the one that was kept last and does not serve now; if none is kept, it is the one that
+    /// is superseded in the folder. If the file in the folder is broken while its module still serves, the file gets
+    /// the serving content. A module that was removed is added again. The version that is replaced is kept, if it is a
+    /// module. If the version that is put back does not start, everything is restored as it was, and the error says
+    /// why.
     ///
     /// - Parameters:
     ///   - name: The name of a module.
@@ -59,9 +60,9 @@ extension PluginHost {
 
     /// Returns the kept versions of a module for the folders of this host, the most recently kept first.
     ///
-    /// A version is kept when it stops serving because its file was changed, deleted, removed or rolled back. The version
-    /// store is in ``HostConfiguration/stateFolder`` and outlives the host. Versions that are damaged, or that other
-    /// users could have written, are left out, and ``problems`` says why.
+    /// A version is kept when it stops serving because its file was changed, deleted, removed or rolled back. The
+    /// version store is in ``HostConfiguration/stateFolder`` and outlives the host. Versions that are damaged, or that
+    /// other users could have written, are left out, and ``problems`` says why.
     ///
     /// - Parameter name: The name of a module, which may no longer exist.
     public func keptVersions(of name: String) -> [KeptModule] {

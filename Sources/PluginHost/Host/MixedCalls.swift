@@ -3,7 +3,7 @@
 public import PluginABI
 
 extension PluginHost {
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -14,7 +14,7 @@ extension PluginHost {
         _ target: String, _ action: String, _ parameters: MixedParameters, timeout: Duration? = nil
     ) throws(PluginError) -> Value { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -25,7 +25,7 @@ extension PluginHost {
         _ target: String, _ action: String, _ parameters: MixedParameters, timeout: Duration? = nil
     ) async throws(PluginError) -> Value { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -36,7 +36,7 @@ extension PluginHost {
         _ target: String, _ action: String, _ parameters: MixedParameters, timeout: Duration
     ) throws(PluginError) -> Value { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -47,7 +47,7 @@ extension PluginHost {
         _ url: String, _ parameters: MixedParameters, origin: CallOrigin = .local, timeout: Duration? = nil
     ) throws(PluginError) -> Value { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -58,7 +58,7 @@ extension PluginHost {
         _ url: String, _ parameters: MixedParameters, origin: CallOrigin = .local, timeout: Duration? = nil
     ) async throws(PluginError) -> Value { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -69,7 +69,7 @@ extension PluginHost {
         _ event: String, _ parameters: MixedParameters, sticky: Bool = false
     ) throws(PluginError) -> EventOutcome { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -80,7 +80,7 @@ extension PluginHost {
         _ event: String, _ parameters: MixedParameters, sticky: Bool = false, timeout: Duration? = nil
     ) async throws(PluginError) -> EventOutcome { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -91,7 +91,7 @@ extension PluginHost {
         _ event: String, _ parameters: MixedParameters, from origin: Object? = nil
     ) throws(PluginError) -> ChainOutcome { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -102,7 +102,7 @@ extension PluginHost {
         _ event: String, _ parameters: MixedParameters, from origin: Object? = nil, timeout: Duration? = nil
     ) async throws(PluginError) -> ChainOutcome { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:

@@ -4,9 +4,9 @@ package import PluginFile
 /// The description of one module file.
 public struct ModuleReport: Sendable {
     /// A map: `file`, `elf`, `abi`, `toolchain`, `manifest`, and `notes`, a list of texts about types that could not be
-    /// derived, if there are any. `exports` in `elf` lists the symbols that the file exports besides its entry function,
-    /// without those of Swift, which `swiftExports` counts. `sealed` is true if all was read without running code; then
-    /// `elf` of a file for another machine consists of `size` and `machine`.
+    /// derived, if there are any. `exports` in `elf` lists the symbols that the file exports besides its entry
+    /// function, without those of Swift, which `swiftExports` counts. `sealed` is true if all was read without running
+    /// code; then `elf` of a file for another machine consists of `size` and `machine`.
     public private(set) var json: Value
     /// `nil` if its code was not run.
     private let module: LoadedModule?
@@ -67,8 +67,8 @@ public struct ModuleReport: Sendable {
 }
 
 extension PluginHost {
-    /// Reads a file without registering it. Its code runs in this process until it has returned its description: do this
-    /// in a child process if the code must not do any harm.
+    /// Reads a file without registering it. Its code runs in this process until it has returned its description: do
+    /// this in a child process if the code must not do any harm.
     ///
     /// - Throws: The error that describes what is wrong with the file.
     public static func inspect(file: String, trustsEveryone: Bool = false) throws(PluginError) -> ModuleReport {

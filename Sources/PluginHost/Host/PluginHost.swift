@@ -56,8 +56,8 @@ public final class PluginHost: Sendable {
     /// Activates the modules that are linked into the program, loads and activates the modules in the folders, and
     /// watches the folders from then on.
     ///
-    /// A file that cannot be loaded does not affect the others: ``modules`` lists it with its error. A folder that cannot
-    /// be read is listed in ``problems``. Starting a second time does nothing.
+    /// A file that cannot be loaded does not affect the others: ``modules`` lists it with its error. A folder that
+    /// cannot be read is listed in ``problems``. Starting a second time does nothing.
     ///
     /// - Throws: ``/PluginABI/PluginError/Code/stagingFailed`` if there is no folder for the staged copies;
     ///   ``/PluginABI/PluginError/Code/invalidConfiguration`` if the route of an interceptor is not a valid pattern, or
@@ -101,15 +101,16 @@ extension PluginHost {
 
     /// Calls an action, synchronous or asynchronous, without blocking a thread until it replies.
     ///
-    /// The action begins on the caller's actor: a synchronous action runs there to its end, an asynchronous one until it
-    /// suspends for the first time.
+    /// The action begins on the caller's actor: a synchronous action runs there to its end, an asynchronous one until
+    /// it suspends for the first time.
     ///
     /// - Parameters:
     ///   - target: The name of the target.
     ///   - action: The name of the action.
     ///   - parameters: Parameters by name or by position.
-    ///   - timeout: The time after which the call ends with ``/PluginABI/PluginError/Code/deadlineExceeded``; the action
-    ///     itself is notified and continues. Default: ``HostConfiguration/asyncTimeout``, for asynchronous actions.
+    ///   - timeout: The time after which the call ends with ``/PluginABI/PluginError/Code/deadlineExceeded``; the
+    ///     action itself is notified and continues. Default: ``HostConfiguration/asyncTimeout``, for asynchronous
+    ///     actions.
     /// - Throws: The error of the host or the action; ``/PluginABI/PluginError/Code/cancelled`` if this task is
     ///   cancelled.
     @discardableResult
@@ -196,7 +197,8 @@ extension PluginHost {
         try await programInTask.open(url, method: method, parameters, origin: origin, timeout: timeout)
     }
 
-    /// Opens a URL that addresses a synchronous action with an HTTP method. For the parameters, see the asynchronous form.
+    /// Opens, with an HTTP method, a URL that addresses a synchronous action. For the parameters, see the asynchronous
+    /// form.
     @discardableResult
     public func open(
         _ url: String, method: RouteMethod, _ parameters: Parameters = [:], origin: CallOrigin = .local,
@@ -253,15 +255,15 @@ extension PluginHost {
     ///         if case .replaced(let module, let before) = change { print(module.file, before.version) }
     ///     }
     ///
-    /// Each read of this property makes a new sequence, which gets all changes. At most 1,000 of them wait to be read. The
-    /// following ones are dropped; ``HostChange/missed(_:)``, in their place, states how many they were.
+    /// Each read of this property makes a new sequence, which gets all changes. At most 1,000 of them wait to be read.
+    /// The following ones are dropped; ``HostChange/missed(_:)``, in their place, states how many they were.
     public var changes: AsyncStream<HostChange> { lifecycle.announcements.changes() }
 
-    /// Installs a report for fatal signals and for exits: if this program crashes, or code of a module ends it by `exit`,
-    /// `_exit`, `_Exit` or `quick_exit`, the report on standard error names the module and action that were running.
-    /// The exit code stays that of the module. If code other than an action ends the program while its module is being
-    /// started, it is 70. For programs; call this once, early (a program that forks to become a daemon may do so
-    /// afterwards, before it starts a host).
+    /// Installs a report for fatal signals and for exits: if this program crashes, or code of a module ends it by
+    /// `exit`, `_exit`, `_Exit` or `quick_exit`, the report on standard error names the module and action that were
+    /// running. The exit code stays that of the module. If code other than an action ends the program while its module
+    /// is being started, it is 70. For programs; call this once, early (a program that forks to become a daemon may do
+    /// so afterwards, before it starts a host).
     public static func installFatalSignalReport() {
         plugin_host_install_fatal_signal_report()
         plugin_host_report_exits()

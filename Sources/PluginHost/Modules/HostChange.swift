@@ -2,13 +2,13 @@ public import PluginABI
 
 /// A change of a host's modules, routes, services or configuration.
 public enum HostChange: Sendable, CustomStringConvertible {
-    /// A module was added and can be called. If its state is ``ModuleStatus/State/registered``, it starts when it is first
-    /// needed.
+    /// A module was added and can be called. If its state is ``ModuleStatus/State/registered``, it starts when it is
+    /// first needed.
     case added(ModuleStatus)
     /// A registered module was started, since it was needed.
     case started(ModuleStatus)
-    /// A module has a new generation, and the previous one drains; or a registered module has new content, and the
-    /// previous one has not started.
+    /// A module has a new generation, and the previous one drains; or a registered module, which has not started, has
+    /// new content.
     case replaced(ModuleStatus, GenerationStatus)
     /// The process of an isolated module has ended by itself, or was ended because it hung. The text is the reason
     /// with the last words of the process (see ``GenerationStatus/lastWords``), and what happens next.
@@ -21,8 +21,8 @@ public enum HostChange: Sendable, CustomStringConvertible {
     /// A file could not be loaded, or its module could not be started, for the reason in the status. It is tried again
     /// when the file changes. `goingOn` names the module version that continues to serve instead.
     case failed(ModuleStatus, goingOn: String? = nil)
-    /// A hook of a module that is being started has not returned within ``HostConfiguration/hookPatience``, or the module
-    /// requires such a module. The other modules start without it; it is served when the hook returns.
+    /// A hook of a module that is being started has not returned within ``HostConfiguration/hookPatience``, or the
+    /// module requires such a module. The other modules start without it; it is served when the hook returns.
     case starting(ModuleStatus)
     /// A module waits because of an unmet requirement, which the status names.
     case waiting(ModuleStatus)

@@ -3,7 +3,7 @@ public import PluginABI
 // Overloads for literals that mix types in a nested list or map; see MixedCalls.swift in Host.
 
 extension Navigator {
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -15,7 +15,7 @@ extension Navigator {
         origin: CallOrigin = .local, onClose: Completion? = nil
     ) async throws(PluginError) -> OpenPage { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:
@@ -27,7 +27,7 @@ extension Navigator {
         onClose: Completion? = nil
     ) async throws(PluginError) -> OpenPage { fatalError() }
 
-    /// Refuses a literal with a nested list or map of several types.
+    /// Refuses a literal with a nested list or map whose elements are of several types.
     @available(
         *, unavailable,
         message:

@@ -51,9 +51,9 @@ public final class Navigator: Sendable {
 extension Navigator {
     /// Opens the page of a URL.
     ///
-    /// The page is made with its parameters, gets those that it lists as properties, and is asked whether it should open.
-    /// Then it is shown, and then notified that it was opened. If anything fails before it is shown, it is not opened,
-    /// and the page is released.
+    /// The page is made with its parameters, gets those that it lists as properties, and is asked whether it should
+    /// open. Then it is shown, and then notified that it was opened. If anything fails before it is shown, it is not
+    /// opened, and the page is released.
     ///
     /// - Parameters:
     ///   - url: A URL of a route, or `scheme://target/action?name=value`, that leads to an action which makes a page.
@@ -90,7 +90,8 @@ extension Navigator {
     ///     let pear = try await host.object(for: "app://shop/article/pear")
     ///     try await navigator.open(page: pear, by: .present)
     ///
-    /// The page gets those of the parameters that it lists as properties, and is asked, shown and notified like any other.
+    /// The page gets those of the parameters that it lists as properties, and is asked, shown and notified like any
+    /// other.
     ///
     /// - Parameters:
     ///   - page: The page. It must not be open.

@@ -27,7 +27,7 @@ enum PathSegment: Hashable, Sendable {
         }
     }
 
-    /// A pattern, divided into what can be decided alone and the rest.
+    /// A pattern, divided into the segments that can be decided alone and the rest.
     struct Division {
         /// The leading segments that can be decided alone.
         let segments: [PathSegment]
@@ -37,11 +37,11 @@ enum PathSegment: Hashable, Sendable {
         var behind: [UInt8] = []
 
         /// Returns how specific the pattern is. Of two patterns, the one whose bytes precede lexicographically is the
-        /// more specific one. The ranks of the segments come first, then the end. Behind a part that can have any number
-        /// of segments, what follows is compared in the same way, and the end comes last.
+        /// more specific one. The ranks of the segments come first, then the end. Behind a part that can have any
+        /// number of segments, what follows is compared in the same way, and the end comes last.
         ///
-        /// - Parameter end: What stands for the end: 0, or 1 for that of a pattern with optional groups; the largest
-        ///   number behind such a part.
+        /// - Parameter end: What stands for the end: 0, or 1 for that of a pattern with optional groups; behind a part
+        ///   that can have any number of segments, the largest number.
         func specificity(end: UInt8) -> [UInt8] {
             let ranks = segments.map(\.rank.byte)
             return switch rest {
@@ -130,8 +130,8 @@ extension PatternPart {
 
     fileprivate func begins(with separator: UInt32) -> Bool { beginning.first == separator }
 
-    /// Whether the segment that begins with the part contains literals as well as groups, as in `*.png`. A literal before
-    /// a part that is not repeated was divided already.
+    /// Whether the segment that begins with the part contains literals as well as groups, as in `*.png`. A literal
+    /// before a part that is not repeated was divided already.
     fileprivate func isMixed(_ separator: UInt32, before next: PatternPart?) -> Bool {
         if case .literal = matcher { return false }
         if modifier != .once {

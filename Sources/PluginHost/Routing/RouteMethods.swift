@@ -1,7 +1,7 @@
 import PluginABI
 
-// Routes for one HTTP method. A route for GET, or for every method, is in the table itself; a route for another method is
-// in the table for that method.
+// Routes for one HTTP method. A route for GET, or for every method, is in the table itself; a route for another method
+// is in the table for that method.
 
 extension RoutePattern {
     /// The method whose table has the route; `nil` for the table itself.
@@ -15,8 +15,8 @@ extension RoutePattern {
 }
 
 extension RouteTable {
-    /// Returns the route with the same pattern that stands in the way of a new one, in the tables of other methods: one of
-    /// the two is for every method.
+    /// Returns the route with the same pattern that stands in the way of a new one, in the tables of other methods: one
+    /// of the two is for every method.
     func otherMethod(like pattern: RoutePattern) -> RouteEntry? {
         switch pattern.method {
         case nil: RouteMethod.allCases.lazy.compactMap { entry(like: pattern.answering($0)) }.first
@@ -26,7 +26,7 @@ extension RouteTable {
     }
 
     /// Returns the most specific route that answers a method and matches, ignoring fallbacks. Of two that are equally
-    /// specific, the one for that method only wins.
+    /// specific, the one that answers no other method wins.
     ///
     /// - Parameters:
     ///   - steps: Increased by the number of steps taken: at most twice ``mostSteps``.

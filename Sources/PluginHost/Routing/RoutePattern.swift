@@ -169,8 +169,8 @@ final class RoutePattern: Sendable {
         return segments.indices.filter { segments[$0].rank == .name }
     }
 
-    /// Returns the end of the scheme, if there is one, and the beginning and end of the host. The host begins at 0 if the
-    /// pattern is written without a scheme, and at 2 if it begins with two slashes.
+    /// Returns the end of the scheme, if there is one, and the beginning and end of the host. The host begins at 0 if
+    /// the pattern is written without a scheme, and at 2 if it begins with two slashes.
     private static func divide(_ text: RawText) -> (scheme: Int?, host: Int, path: Int) {
         var start = 0
         let colon = text.firstIndex(of: UInt8(ascii: ":")) ?? 0

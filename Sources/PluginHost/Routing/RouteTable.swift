@@ -1,8 +1,8 @@
 import PluginABI
 
 /// The route table: all routes, by scheme, host and path. If several routes match, the most specific one wins, whatever
-/// the order of registration. Copies share unchanged parts. The routes for methods other than GET are in tables of their
-/// own, so that finding the route of most URLs does not pass them.
+/// the order of registration. Copies share unchanged parts. The routes for methods other than GET are in tables of
+/// their own, so that finding the route of most URLs does not pass them.
 struct RouteTable: Sendable {
     private(set) var root = Root()
     /// How many steps finding the route of a URL may take.
@@ -22,7 +22,7 @@ struct RouteTable: Sendable {
         @exclusivity(unchecked) var fallbacks = PersistentMap<Unmanaged<RouteEntry>>()
         @exclusivity(unchecked) var names = PersistentMap<Unmanaged<RouteEntry>>()
         @exclusivity(unchecked) var count = 0
-        /// The tables of the routes for one of the other methods than GET, without their names and numbers.
+        /// The tables of the routes for methods other than GET, by method, without the names and numbers of the routes.
         @exclusivity(unchecked) var others: [RouteMethod: RouteTable] = [:]
         /// The maximum work that a search below any scheme takes.
         @exclusivity(unchecked) var schemeWork = SearchWork()
@@ -133,8 +133,8 @@ struct RouteTable: Sendable {
         return (root.schemes.find(scheme)?.takeUnretainedValue().count ?? 0) > 0
     }
 
-    /// Returns the route whose pattern has the same shape. That of a pattern for GET may be for every method, and the other
-    /// way round.
+    /// Returns the route whose pattern has the same shape. For a pattern for GET, that may be a route for every method,
+    /// and the other way round.
     func entry(like pattern: RoutePattern) -> RouteEntry? {
         if let method = pattern.separateMethod { return root.others[method]?.own(like: pattern) }
         return own(like: pattern)
@@ -219,7 +219,8 @@ struct RouteTable: Sendable {
         root.count -= 1
     }
 
-    /// Changes the entry of a pattern, in the table for its method. `change` receives `nil` if there is none, and sets `nil` to remove it.
+    /// Changes the entry of a pattern, in the table for its method. `change` receives `nil` if there is none, and sets
+    /// `nil` to remove it.
     private mutating func update(_ pattern: RoutePattern, _ change: (inout RouteEntry?) -> Void) {
         if !isKnownUniquelyReferenced(&root) { root = Root(copying: root) }
         guard let method = pattern.separateMethod else { return updateOwn(pattern, change) }

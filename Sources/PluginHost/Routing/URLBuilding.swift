@@ -9,8 +9,8 @@ extension RoutePattern {
     ///   - declared: The parameters of the route's action, and their types.
     ///   - longest: How many bytes the URL may have.
     /// - Throws: `invalidURL` if the URL would be longer, or no URL can be built from the pattern; `missingParameter`
-    ///   if a group has no value; `unknownParameter` if a value has neither a group nor a declared parameter, or if only
-    ///   the host can set it; `mistypedParameter` if a value cannot be part of a URL, or does not fit its group.
+    ///   if a group has no value; `unknownParameter` if a value has neither a group nor a declared parameter, or if
+    ///   only the host can set it; `mistypedParameter` if a value cannot be part of a URL, or does not fit its group.
     func url(
         with parameters: [String: Value], declared: [String: Value.Kind], longest: Int = URLText.defaultLength
     ) throws(PluginError) -> String {

@@ -178,7 +178,7 @@ struct ActionCheck: Sendable {
         case .failure(let error):
             switch error.code {
             case .noReply:
-                // A synchronous action that replies later looks like one that never does.
+                // A synchronous action that replies later looks like one that never replies.
                 result.fail(
                     error.message,
                     advice: "Answer every call; an action that replies later is declared with \"async\": true.",

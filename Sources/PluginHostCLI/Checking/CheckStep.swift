@@ -41,7 +41,7 @@ enum CheckStep: String, CaseIterable, Codable, Sendable {
         switch self {
         case .lifecycle: advice
         case .replies: ""
-        // Whether other threads are involved is known only then.
+        // Only such a call is known to involve other threads.
         case .concurrent: call?.contains("threads at once") == true ? advice : ""
         default: call == nil ? "" : advice
         }

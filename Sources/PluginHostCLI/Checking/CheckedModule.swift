@@ -22,7 +22,7 @@ struct CheckedModule: Sendable {
     final class Log: Sendable {
         private let entries = Mutex<[LogEntry]>([])
 
-        /// Where code was when a process crashed, and whether that is all.
+        /// The places of the code that ran when a process crashed, and whether they are complete.
         private static let crash = Mutex<(places: [CodePlace], isComplete: Bool)>(([], false))
 
         func add(_ entry: LogEntry) {
@@ -37,10 +37,10 @@ struct CheckedModule: Sendable {
         /// The last log entry about such a reply.
         var lastStaleReply: String? { entries.withLock { $0.last(where: \.isAboutStaleReply)?.message } }
 
-        /// Returns the places of the code of the isolated module that ran when its process crashed, the innermost first.
-        /// The log gets the output of the process a little later than others learn of its end.
+        /// Returns the places of the code of the isolated module that ran when its process crashed, the innermost
+        /// first. The output of the process reaches the log a little after its end is known.
         ///
-        /// - Parameter crash: How the process has ended; only one that was ended by a signal has places.
+        /// - Parameter crash: How the process ended; only one that was ended by a signal has places.
         static func places(of crash: String?) -> [CodePlace] {
             guard crash?.contains("ended by signal") == true else { return [] }
             for _ in 0..<100 where !Self.crash.withLock(\.isComplete) { usleep(5000) }

@@ -74,7 +74,7 @@ struct ModuleCheck: Sendable {
         if let facade { add(VersionCheck.facade(facade, inspected["manifest"] ?? nil)) }
         // A host ignores a file whose name is wrong.
         var starts = !ofFile.contains { $0.check == "names" && $0.outcome == .failure }
-        // The check that has found a crash at a location first.
+        // For each location of a crash, the check that found it first.
         var crashes: [CodeLocation: String] = [:]
         for step in CheckStep.allCases {
             let isLeftOut = step.callsActions && !callsActions
@@ -239,9 +239,9 @@ struct ModuleCheck: Sendable {
     /// Adds the finding that the module has ended its process.
     ///
     /// - Parameters:
-    ///   - reason: How, as a sentence.
-    ///   - call: What it was doing.
-    ///   - stack: Where its code was.
+    ///   - reason: How the process ended, as a sentence.
+    ///   - call: What the module was doing.
+    ///   - stack: The places of its code that ran.
     private func addCrash(
         _ reason: String, during call: String?, _ stack: [CodePlace], _ step: CheckStep, _ result: inout CheckResult
     ) {

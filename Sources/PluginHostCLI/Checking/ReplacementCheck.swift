@@ -24,8 +24,8 @@ struct ReplacementCheck: Sendable {
 
     // MARK: State
 
-    /// Calls all actions in two orders after replacements: where a reply shows the state, another action may have set it
-    /// before in one of them.
+    /// Calls all actions in two orders after replacements: where a reply shows the state, another action may have set
+    /// it before in one of them.
     private func compareStates(_ result: inout CheckResult) async -> Bool {
         let forward = Array(calls.indices)
         let backward = Array(forward.reversed())
@@ -159,7 +159,7 @@ struct ReplacementCheck: Sendable {
 }
 
 extension CheckChild {
-    /// The name of the copy of a file, which is the one with this number in the check.
+    /// Returns the name of the copy of a file, by its number in the check and its name.
     static func nameOfCopy(_ number: Int, _ name: String) -> String { "\(number)-\(name)" }
 
     /// The check with copies of the files, in a folder where they can be replaced.

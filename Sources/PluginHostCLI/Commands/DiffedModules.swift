@@ -79,7 +79,8 @@ struct DiffedModules {
     /// Whether the manifest of a module lacks all types that its code derives.
     func isUntyped(_ name: String) -> Bool { notes[name]?.contains { $0.hasPrefix("The types are not") } == true }
 
-    /// Returns the descriptions of the modules in a folder. The libraries that these modules bring along are not modules.
+    /// Returns the descriptions of the modules in a folder. The libraries that these modules bring along are not
+    /// modules.
     private static func folder(_ path: String, _ arguments: ParsedArguments) throws(PluginError) -> [Value] {
         var reports: [Value] = []
         var errors: [(file: String, error: PluginError)] = []

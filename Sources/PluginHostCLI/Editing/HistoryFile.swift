@@ -3,8 +3,8 @@ internal import Glibc
 internal import PluginABI
 internal import Synchronization
 
-/// The file that keeps the lines of a prompt between sessions, readable only by this user. Each line is added when it is
-/// entered, so that several hosts can use the file.
+/// The file that keeps the lines of a prompt between sessions, readable only by this user. Each line is added when it
+/// is entered, so that several hosts can use the file.
 ///
 /// It is not an error if the file cannot be written: the history then ends with the session.
 final class HistoryFile: Sendable {

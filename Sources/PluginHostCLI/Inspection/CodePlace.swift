@@ -92,7 +92,8 @@ struct Symbolizer: Sendable {
     }
 
     /// Returns the location that says most about a crash: of the first function on the stack, the innermost first, that
-    /// has a line and is not of `PluginABI`. A runtime error in Swift may have no line: then one that has none.
+    /// has a line and is not of `PluginABI`. After a runtime error in Swift, such functions may have
+    /// no line: then it is the first that has a name.
     func location(ofCrash stack: [CodePlace]) -> CodeLocation? {
         let locations = locations(of: stack)
         let own = locations.filter { !$0.isOfInterface }

@@ -11,7 +11,7 @@ import Testing
     private let context = CallContext(
         trace: TraceContext(traceparent: parent, tracestate: "vendor=1"), caller: "ada")
 
-    /// Replies with what it reads: by the extension in C.
+    /// Replies with the context that it reads through the extension in C.
     private static let read = """
         static void note_context(void *data, const plugin_call_context *context) {
             char *line = data;
@@ -29,7 +29,7 @@ import Testing
     private static let known =
         "ada 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 vendor=1 0a9c b731 1 80"
 
-    /// Reads its context in every way, and calls others in every way.
+    /// Returns a module that reads its context, and calls others, in every way.
     private static func module(_ name: String, other: String) -> CModule {
         CModule(
             name: name,

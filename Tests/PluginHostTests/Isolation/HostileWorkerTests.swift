@@ -7,8 +7,8 @@ import Testing
 
 /// Worker programs that do not do what they should: the host goes on.
 @Suite struct HostileWorkerTests {
-    /// A program in place of `pluginhost-worker`. It describes a module with the action `answer`, and then runs `body` for
-    /// each call, which sees the call as `message` and returns `reply`.
+    /// A program in place of `pluginhost-worker`. It describes a module with the action `answer`, and then runs `body`
+    /// for each call, which sees the call as `message` and returns `reply`.
     func program(_ body: String, _ begin: String = "") throws -> String {
         let wire = "\(repository)/Sources/CPluginWire"
         // Programs are kept from run to run, and built anew if one of these files has changed.

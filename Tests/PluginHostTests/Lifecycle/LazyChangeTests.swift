@@ -6,7 +6,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// What a host tells about modules that have not started.
+/// What a host reports about modules that have not started.
 @Suite(.timeLimit(.minutes(30))) struct LazyChangeTests {
     private let lazy: LazyModules
 

@@ -64,6 +64,6 @@ struct LazyModules {
         return module
     }
 
-    /// What is set up, in this order.
+    /// The modules that were set up, in this order.
     var setUps: [String] { notes.split(separator: " ").map(String.init).filter { $0.first!.isUppercase } }
 }

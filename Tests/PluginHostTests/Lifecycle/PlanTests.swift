@@ -9,8 +9,8 @@ import Testing
 
 /// Which file of each module serves, and what happens to the others.
 @Suite struct PlanTests {
-    /// Files in words, `a.so A 1.0.0 #7 needs B route a://b service S:1.0.0:5 targets T S`, where `#7` is the content and
-    /// `:5` the priority of the service. `a.so broken A 1.0.0` is a file that could not be started.
+    /// Files in words, `a.so A 1.0.0 #7 needs B route a://b service S:1.0.0:5 targets T S`, where `#7` is the content
+    /// and `:5` the priority of the service. `a.so broken A 1.0.0` is a file that could not be started.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let files: [String]

@@ -45,7 +45,7 @@ import Testing
 
     @Test func `Registered modules conflict like those that serve, and are superseded`() throws {
         let host = try lazy.makeHost([lazy.module("M"), lazy.module("B")])
-        // Its name would come first.
+        // Its file name sorts first.
         var other = lazy.module("A")
         other.target = "M"
         try other.build(into: host.plugins, as: "0.so")

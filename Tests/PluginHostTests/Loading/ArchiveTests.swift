@@ -40,7 +40,7 @@ import Testing
         private static func obstacle(isIsolated: Bool) -> String? {
             let isIsolated = isIsolated || modulesAreIsolated
             if isIsolated, isSanitized { return "an isolated module in Swift has no runtime of the sanitizer." }
-            // They were built by this version, see TOOLS.
+            // They were built with this version; see TOOLS.
             if !isIsolated, Toolchain.current != "swift 6.3" {
                 return "they were built by Swift 6.3, and this is \(Toolchain.current). They run isolated."
             }
@@ -102,8 +102,8 @@ import Testing
             #expect(archive.test.log.contains { $0.module == "Tally" && $0.message == "Tally is ready." })
         }
 
-        /// Records, services, objects, callbacks, pages, events along a chain, tasks, and calls from module to module and
-        /// back, with a context that these modules do not know.
+        /// Records, services, objects, callbacks, pages, events along a chain, tasks, and calls from module to module
+        /// and back, with a context that these modules do not know.
         private func checkSwift(_ archive: Archive) async throws {
             let host = archive.host
             let detail: Value = ["title": "Detail of lamp", "page": 2]

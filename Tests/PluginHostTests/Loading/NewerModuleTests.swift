@@ -8,7 +8,7 @@ import Testing
 /// A module that was built with the header of a later minor version: larger structures, more functions and extensions,
 /// unknown keys in the manifest.
 @Suite struct NewerModuleTests {
-    /// Copies the headers, and makes those of the next minor version of them.
+    /// Copies the headers, and turns the copies into those of the next minor version.
     private func newerHeaders(in folder: TemporaryFolder) throws -> String {
         let copy = "\(folder.path)/include"
         try FileManager.default.copyItem(atPath: headers, toPath: copy)

@@ -22,7 +22,7 @@ struct ConfigurationNode {
 
     /// - Parameters:
     ///   - names: The names that the object can have.
-    /// - Throws: An error for an unknown name, and for a value that is no object.
+    /// - Throws: An error for an unknown name, and for a value that is not an object.
     init(_ value: Value, at path: [String] = [], in file: File, _ names: [String]) throws {
         (self.file, self.path) = (file, path)
         entries = value.map ?? [:]
@@ -34,7 +34,7 @@ struct ConfigurationNode {
         }
     }
 
-    /// An error with the place of a member.
+    /// Returns an error with the place of a member.
     func error(_ path: [String], _ message: String) -> ValidationError {
         let place = file.places[self.path + path]
         return ValidationError("\(file.path):\(place.line):\(place.column): \(message)")
@@ -71,7 +71,7 @@ struct ConfigurationNode {
         }
     }
 
-    /// A number of seconds, at most a day.
+    /// Reads a number of seconds, at most a day.
     func seconds(_ name: String, canBeZero: Bool = false) throws -> Double? {
         let least = canBeZero ? "0" : "more than 0"
         return try read(name, "a number of seconds, \(least) to 86400") { value in
@@ -80,7 +80,7 @@ struct ConfigurationNode {
         }
     }
 
-    /// An object whose names are free.
+    /// Reads an object that can have any names.
     func map(_ name: String) throws -> [String: Value]? { try read(name, "an object: { … }") { $0.map } }
 
     func value(_ name: String) -> Value? { entries[name] }
@@ -89,7 +89,7 @@ struct ConfigurationNode {
         try entries[name].map { try ConfigurationNode($0, at: path + [name], in: file, names) }
     }
 
-    /// Rules, whose errors do not know the file.
+    /// Reads rules. The errors of `make` get their places in the file.
     func rules<Rule>(_ name: String, _ make: (Value) throws(PluginError) -> Rule) throws -> [Rule]? {
         try read(name, "a list of rules") { $0.list }?.enumerated().map { number, value in
             do throws(PluginError) { return try make(value) } catch {
@@ -100,7 +100,7 @@ struct ConfigurationNode {
 
     // MARK: Suggestions
 
-    /// The name that differs least, in at most a third of its letters.
+    /// Returns the name that differs least; `nil` if more than a third of its letters differ.
     private static func nearest(_ name: String, _ names: [String]) -> String? {
         let ranked = names.map {
             (name: $0, distance: distance(Array(name.prefix(64).lowercased()), Array($0.lowercased())))
@@ -109,7 +109,7 @@ struct ConfigurationNode {
         return best.flatMap { $0.distance <= max(1, $0.name.count / 3) ? $0.name : nil }
     }
 
-    /// How many letters must be changed, added or removed.
+    /// Returns how many letters must be changed, added or removed.
     private static func distance(_ left: [Character], _ right: [Character]) -> Int {
         var row = Array(0...right.count)
         for (i, letter) in left.enumerated() {

@@ -4,7 +4,7 @@ import PluginABI
 import PluginGateway
 import PluginHost
 
-/// What `serve` is told by its configuration file and its options.
+/// The settings of `serve`, from its configuration file and its options.
 struct ServeSettings {
     var listen = "127.0.0.1:8080"
     /// The paths of the files for tokens and TLS.
@@ -23,7 +23,7 @@ struct ServeSettings {
         return host
     }()
 
-    /// The largest number of calls in flight: each can take a thread.
+    /// The range for the number of calls in flight. Each can take a thread.
     static let calls = 1...4096
     static let counts = 1...(1 << 30)
 
@@ -132,7 +132,7 @@ struct ServeSettings {
 }
 
 extension HostConfiguration {
-    /// The settings of the host that are durations. They have the names of the properties.
+    /// The settings of the host that are durations, by the names of the properties.
     private static var durations: [(String, WritableKeyPath<HostConfiguration, Duration>)] {
         [
             ("hookPatience", \.hookPatience), ("hookTimeout", \.hookTimeout), ("scanTimeout", \.scanTimeout),

@@ -3,9 +3,10 @@ public import Logging
 public import PluginABI
 import Synchronization
 
-/// The tokens in a file, one in each line, possibly after a name for its client and a space: `ada 3f9c…`. Modules see the
-/// name as the caller of a call, never the token. Empty lines, and lines that begin with `#`, are skipped. The file is read
-/// again when it has changed. If it is then missing or unusable, no token is valid until it is usable, and the log says why.
+/// The tokens in a file, one in each line, possibly after a name for its client and a space: `ada 3f9c…`. Modules see
+/// the name as the caller of a call, never the token. Empty lines, and lines that begin with `#`, are skipped. The file
+/// is read again when it has changed. If it is then missing or unusable, no token is valid until it is usable, and the
+/// log says why.
 public final class BearerTokens: Sendable {
     private struct State {
         var tokens: [Token]
@@ -92,8 +93,8 @@ public final class BearerTokens: Sendable {
         return tokens
     }
 
-    /// Returns the client that has a token; `nil` if it is not one of the tokens. Takes the same time for every text of the
-    /// same length.
+    /// Returns the client that has a token; `nil` if it is not one of the tokens. Takes the same time for every text of
+    /// the same length.
     func client(_ token: Substring) -> Client? {
         let given = Array(token.utf8)
         let tokens = state.withLock { state in

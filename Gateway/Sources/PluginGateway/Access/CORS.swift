@@ -1,13 +1,13 @@
 import HTTPTypes
 import Hummingbird
 
-/// Which web pages of other origins may use a gateway, by the CORS protocol of browsers. Credentials that browsers add on
-/// their own, such as cookies, are not supported; a page can send a token.
+/// Which web pages of other origins may use a gateway, by the CORS protocol of browsers. Credentials that browsers add
+/// on their own, such as cookies, are not supported; a page can send a token.
 public struct CORS: Sendable {
     /// The origins of the pages, such as `https://shop.example`, in lower case.
     public let origins: Set<String>
-    /// The header fields that pages may send, besides `Accept`, `Authorization`, `Content-Type`, `Last-Event-ID`, `Timeout`,
-    /// `traceparent` and `tracestate`.
+    /// The header fields that pages may send, besides `Accept`, `Authorization`, `Content-Type`, `Last-Event-ID`,
+    /// `Timeout`, `traceparent` and `tracestate`.
     public var headers: [String] = []
     /// How long a browser may use the answer for further requests, in seconds.
     public var maximumAge = 600

@@ -3,8 +3,8 @@ import Synchronization
 
 /// The calls of a request's callbacks, as server-sent events that wait to be sent, and then the result.
 ///
-/// What waits has a bound. A callback that finds no room fails at once, instead of making the module wait for a slow
-/// client; the client gets the number of events that it missed.
+/// The events that wait are bounded. A callback that finds no room fails immediately, instead of making the module wait
+/// for a slow client; the client gets the number of events that it missed.
 final class CallEvents: Sendable {
     private struct State {
         var waiting: [String] = []
@@ -16,7 +16,7 @@ final class CallEvents: Sendable {
         var isBeating = false
         var isClosed = false
 
-        /// The event for what found no room.
+        /// Returns the event that states how many calls found no room; `nil` if none.
         mutating func takeMissed() -> String? {
             guard missed > 0 else { return nil }
             defer { missed = 0 }
@@ -24,8 +24,9 @@ final class CallEvents: Sendable {
         }
     }
 
-    /// How many events wait, and how many bytes they have together.
+    /// How many bytes the waiting events may have in total.
     static let byteLimit = 1 << 20
+    /// How many events may wait.
     private let limit: Int
     private let state = Mutex(State())
     /// Has an element whenever there may be something new, and one for each heartbeat.
@@ -60,8 +61,8 @@ final class CallEvents: Sendable {
 
     /// Adds the call of a callback.
     ///
-    /// - Throws: `overloaded` if there is no room, `cancelled` if the call that got the callback is over, `invalidValue`
-    ///   if an argument contains an object.
+    /// - Throws: `overloaded` if there is no room, `cancelled` if the call that got the callback is over,
+    ///   `invalidValue` if an argument contains an object.
     func add(_ name: String, _ arguments: [Value]) throws(PluginError) {
         let value = Value.list(arguments)
         guard !value.hasObject else {
@@ -88,7 +89,7 @@ final class CallEvents: Sendable {
         arrival.yield()
     }
 
-    /// Ends the sequence: nobody reads it any more.
+    /// Ends the sequence, because nobody reads it any more.
     func close() {
         state.withLock { state in
             (state.waiting, state.bytes, state.isClosed) = ([], 0, true)
@@ -97,7 +98,7 @@ final class CallEvents: Sendable {
         arrival.finish()
     }
 
-    /// Waits until there may be something new, or for the next heartbeat. Returns at once if the task is cancelled.
+    /// Waits until there may be something new, or for the next heartbeat. Returns immediately if the task is cancelled.
     func arrive() async { for await _ in arrivals { break } }
 
     /// Whether the call has ended before any of its callbacks was called, and how.

@@ -3,13 +3,13 @@ import Hummingbird
 import PluginABI
 import PluginHost
 
-/// Makes the callbacks of a call. Where an action takes an object, a client gives a name, and calls of the callback become
-/// events of that name.
+/// Makes the callbacks of a call. Where an action takes an object, a client gives a name, and calls of the callback
+/// become events of that name.
 struct CallbackMaker: Sendable {
     let host: PluginHost
     let events: CallEvents
 
-    /// - Throws: `mistypedParameter` if the name is not one for events.
+    /// - Throws: `mistypedParameter` if the name is not valid for events.
     func callback(_ name: String, for parameter: String) throws(Problem) -> Value {
         guard Self.isEventName(name) else {
             throw Problem(
@@ -23,7 +23,7 @@ struct CallbackMaker: Sendable {
         }.value
     }
 
-    /// The events that are no calls of callbacks.
+    /// The names of the events that are not calls of callbacks.
     static let ownNames: Set<String> = ["result", "error", "item", "missed"]
 
     private static func isEventName(_ name: String) -> Bool {
@@ -33,7 +33,7 @@ struct CallbackMaker: Sendable {
     }
 }
 
-/// What a client accepts, as far as it decides between one result and a stream of events.
+/// The types that a client accepts, as far as they decide between one result and a stream of events.
 struct AcceptedTypes: Sendable {
     private let ranges: Set<String>
 

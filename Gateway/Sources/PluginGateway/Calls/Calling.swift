@@ -43,7 +43,8 @@ extension PluginGateway {
         return try await afterBody { () throws(Problem) in try await make(call, request, connection) }
     }
 
-    /// Reads what a client gives for a call, and where the calls of its callbacks go; `nil` if it wants only the result.
+    /// Reads what a client gives for a call, and where the calls of its callbacks go; `nil` if it wants only the
+    /// result.
     func given(
         _ request: Request, _ target: RequestTarget, _ action: Catalog.Action?
     ) async throws(Problem) -> (CallParameters, CallEvents?) {

@@ -17,7 +17,7 @@ struct Cursor: Sendable {
     ///   - object: The object.
     ///   - running: The call that has returned it.
     ///   - limit: How many elements are read.
-    /// - Throws: `notRepresentable` if it is no cursor; the errors of `next`.
+    /// - Throws: `notRepresentable` if it is not a cursor; the errors of `next`.
     init(_ object: Object, _ running: RunningCall, limit: Int) async throws(Problem) {
         (self.object, self.running, remaining) = (object, running, limit)
         do throws(PluginError) {

@@ -31,8 +31,8 @@ extension PluginGateway {
         let explanation: URLExplanation
     }
 
-    /// Finds the route of a request; `nil` if there is none. Routes are tried for `https` first, then for `http`; how the
-    /// client has connected does not matter, since there may be a proxy in between.
+    /// Finds the route of a request; `nil` if there is none. Routes are tried for `https` first, then for `http`; how
+    /// the client has connected does not matter, since there may be a proxy in between.
     private func find(
         _ target: RequestTarget, _ method: HTTPRequest.Method, _ catalog: Catalog.Contents
     ) throws(Problem) -> Found? {

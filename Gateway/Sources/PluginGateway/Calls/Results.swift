@@ -33,13 +33,13 @@ extension PluginGateway {
         return ResponseBody(contentLength: buffer.readableBytes) { writer in
             for piece in buffer.pieces { try await writer.write(piece) }
             try await writer.finish(nil)
-            // Written is not yet sent.
+            // What has been written has not necessarily been sent.
             if let connection { departures.hold(share, connection) }
         }
     }
 
-    /// Reads a cursor to its end, line by line, as fast as the client reads. Each element may take as long as a call. An
-    /// error ends the lines with an object that has the key `error`. The place of the call is held until then.
+    /// Reads a cursor to its end, line by line, as fast as the client reads. Each element may take as long as a call.
+    /// An error ends the lines with an object that has the key `error`. The place of the call is held until then.
     private func lines(of object: Object, _ running: RunningCall) async throws(Problem) -> Response {
         let cursor = try await Cursor(object, running, limit: configuration.cursorLimit)
         let body = ResponseBody { writer in

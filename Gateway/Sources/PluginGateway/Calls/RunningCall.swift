@@ -26,8 +26,8 @@ struct RunningCall: Sendable {
         }
     }
 
-    /// Does a part of the call on one of the threads for calls, and returns its result. Fails earlier if its time is up, the
-    /// client leaves, or the gateway ends; then the part continues, and keeps the place.
+    /// Does a part of the call on one of the threads for calls, and returns its result. Fails earlier if its time is
+    /// up, the client leaves, or the gateway ends; then the part continues, and keeps the place.
     func perform(_ part: @escaping @Sendable () async throws(PluginError) -> Value) async throws(PluginError) -> Value {
         let outcome = CallOutcome()
         let task = Task(executorPreference: gateway.threads) { [place] in

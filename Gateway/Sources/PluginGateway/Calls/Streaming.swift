@@ -6,8 +6,8 @@ import PluginHost
 extension PluginGateway {
     /// Makes a call and answers with server-sent events: the calls of its callbacks, then `result` or `error`.
     ///
-    /// The head of the response is sent with the first event, or after the time of a heartbeat. Before it, an error is a
-    /// response with a status of its own.
+    /// The head of the response is sent with the first event, or after the time of a heartbeat. Before it, an error is
+    /// a response with a status of its own.
     func stream(
         _ call: GatewayCall, _ events: CallEvents, _ request: Request, _ connection: Connection?
     ) async throws(Problem) -> Response {

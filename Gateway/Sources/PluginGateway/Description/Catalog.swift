@@ -34,7 +34,7 @@ final class Catalog: Sendable {
         private var places: [String: (module: Int, target: Int)] = [:]
         /// The schemes of HTTP for which there are routes.
         private(set) var schemes: [String] = []
-        /// The routes of HTTP; those of any host come first.
+        /// The routes of HTTP; those for any host come first.
         private(set) var routes: [Route] = []
 
         fileprivate init(_ host: PluginHost) {
@@ -63,14 +63,14 @@ final class Catalog: Sendable {
             ["https://", "http://", "//"].contains { pattern.hasPrefix($0) }
         }
 
-        /// Whether a route answers a method. A route without a method of its own answers GET and POST: it was written for
-        /// URLs of any kind, which are not there to change or to remove something.
+        /// Whether a route answers a method. A route without a method of its own answers GET and POST: it was written
+        /// for URLs of any kind, which are not meant to change or remove anything.
         ///
         /// - Parameter pattern: The pattern of the route; `nil` if there is none.
         func hasRoute(_ pattern: String?, _ method: RouteMethod) -> Bool {
             guard let pattern else { return false }
             let found = routes.filter { $0.pattern == pattern }
-            // One that has just come is not known yet.
+            // A route that has just been added is not known yet.
             if found.isEmpty { return method == .get || method == .post }
             let own = found.first { $0.method == method } ?? found.first { $0.method == nil }
             return own?.methods.contains(method) ?? false
@@ -115,7 +115,7 @@ final class Catalog: Sendable {
         private static func isReadable(
             _ action: Action, _ types: SchemaTypes, _ template: RouteTemplate, _ defaults: [String: Value]
         ) -> Bool {
-            // Groups of a pattern that is no template can give everything.
+            // The groups of a pattern that is not a template can give everything.
             guard let names = template.paths.map(\.names).min(by: { $0.count < $1.count }) else { return true }
             return action.parameters.allSatisfy { parameter in
                 !parameter.isRequired || names.contains(parameter.name) || defaults[parameter.name] != nil
@@ -235,10 +235,10 @@ final class Catalog: Sendable {
         /// Whether ``decoding(_:_:)`` makes something else of a value.
         var isDecoded: Bool { isBytes || isCallback || type == "double" }
 
-        /// Returns bytes for their base64, a callback for the name of its events, a double for a whole number, and other
-        /// values as they are.
+        /// Returns bytes for their base64, a callback for the name of its events, a double for a whole number, and
+        /// other values as they are.
         func decoding(_ value: Value, _ callbacks: CallbackMaker?) throws(Problem) -> Value {
-            // A number in JSON is the nearest double, also if it has no fraction.
+            // A number in JSON is the nearest double, even if it has no fraction.
             if type == "double", let number = value.int { return .double(Double(number)) }
             guard let text = value.string, type != "double" else { return value }
             if isCallback {

@@ -14,7 +14,7 @@ struct OpenAPI {
     let catalog: Catalog.Contents
     let configuration: GatewayConfiguration
     var paths: [String: Value] = [:]
-    /// The patterns of routes that are no paths of OpenAPI.
+    /// The patterns of routes that are not path templates of OpenAPI.
     var otherRoutes: Value?
     private var schemas: [String: Value] = ["Problem": OpenAPI.problem]
 
@@ -71,7 +71,7 @@ struct OpenAPI {
         paths["/call/\(target.name)/\(action.name)"] = ["post": .map(operation)]
     }
 
-    /// What all operations of an action have.
+    /// Returns what all operations of an action have.
     func operation(
         _ id: String, _ action: Catalog.Action, _ module: Catalog.Module, _ types: SchemaTypes
     ) -> [String: Value] {
@@ -142,7 +142,7 @@ struct OpenAPI {
         return .map(all)
     }
 
-    /// What each status says, with the codes of the gateway and the host that have it.
+    /// The description of each status, with the codes of the gateway and the host that have it.
     private static let failures: [String: String] = {
         var codes: [String: [String]] = [:]
         for (code, status) in Problem.statuses { codes[String(status.code), default: []].append(code.rawValue) }

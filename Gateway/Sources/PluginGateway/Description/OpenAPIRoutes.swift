@@ -2,8 +2,8 @@ import PluginABI
 import PluginHost
 
 extension OpenAPI {
-    /// Adds the routes of HTTP that lead to remote actions. Those whose pattern is no path template of OpenAPI are only
-    /// listed.
+    /// Adds the routes of HTTP that lead to remote actions. Those whose pattern is not a path template of OpenAPI are
+    /// only listed.
     mutating func addRoutes() {
         // Paths whose parameters differ only by their names count as one.
         var shapes = Dictionary(uniqueKeysWithValues: paths.keys.map { (Self.shape($0), "") })
@@ -19,7 +19,7 @@ extension OpenAPI {
                 guard shapes[shape, default: path.text] == path.text else { continue }
                 shapes[shape] = path.text
                 var item = paths[path.text]?.map ?? [:]
-                // The first of equal ones: routes of any host come before those of one.
+                // Of equal operations, the first is kept: routes for any host come before those for one host.
                 for method in route.methods where item[method.rawValue.lowercased()] == nil {
                     item[method.rawValue.lowercased()] = operation(method, path, route, action, module, types)
                 }
@@ -29,7 +29,7 @@ extension OpenAPI {
         if !others.isEmpty { otherRoutes = .list(others) }
     }
 
-    /// The path without the names of its parameters.
+    /// Returns the path without the names of its parameters.
     private static func shape(_ path: String) -> String {
         var (shape, isName) = ("", false)
         for character in path {
@@ -66,7 +66,7 @@ extension OpenAPI {
             operation["servers"] = [["url": .string("https://\(host)\(configuration.prefix)")]]
         }
         if !route.summary.isEmpty { operation["summary"] = .string(route.summary) }
-        // The body of a route is an object only: the order of parameters that the path leaves is nowhere declared.
+        // The body can only be an object: the order of the parameters that are not in the path is declared nowhere.
         if hasBody, let body = body(rest, types, hasOrder: false) { operation["requestBody"] = body }
         return .map(operation)
     }
@@ -79,7 +79,7 @@ extension OpenAPI {
         var schema = parameter.isCallback ? callback.map ?? [:] : types.schema(type).map ?? [:]
         if place == "path", type == "string" || type == "any" { schema = ["type": "string", "minLength": 1] }
         if type == "any" { schema["type"] = "string" }
-        // The key once for each element.
+        // The key is repeated for each element.
         if type.hasPrefix("list") { schema = ["type": "array", "items": ["type": "string"], "minItems": 1] }
         var entries: [String: Value] = [
             "name": .string(parameter.name), "in": .string(place), "required": .bool(isRequired),

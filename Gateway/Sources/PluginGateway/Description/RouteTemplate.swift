@@ -1,5 +1,5 @@
-/// A route's pattern as path templates of OpenAPI: `/shop/{id}`. A template has only literals, and parameters that match
-/// within a segment.
+/// A route's pattern as path templates of OpenAPI: `/shop/{id}`. A template has only literals, and parameters that
+/// match within a segment.
 struct RouteTemplate {
     /// The templates: several if the pattern has optional groups. Empty if the pattern cannot be a template.
     private(set) var paths: [Path] = []
@@ -62,7 +62,7 @@ struct RouteTemplate {
         return found
     }
 
-    /// Skips `(…)`, if there is one. False if it has no end.
+    /// Skips `(…)`, if there is one. Returns false if it has no end.
     private static func skipExpression(_ rest: inout Substring) -> Bool {
         guard rest.first == "(" else { return true }
         var depth = 0

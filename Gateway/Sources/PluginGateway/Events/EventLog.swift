@@ -72,8 +72,8 @@ final class EventLog: Sendable {
         }
     }
 
-    /// Returns a sequence with an element for each time when there may be something new, and what finishes it. It is also
-    /// finished at the end.
+    /// Returns a sequence with an element for each time when there may be something new, and what finishes it. It is
+    /// also finished at the end.
     func arrivals() throws(Problem) -> (arrivals: AsyncStream<Void>, end: @Sendable () -> Void) {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         try state.withLock { (state) throws(Problem) in

@@ -6,9 +6,10 @@ import Synchronization
 
 /// A gateway's host as a service of a `ServiceGroup`: starts the host, and shuts it down at the end.
 ///
-/// It comes before the service of the HTTP server in the group, and ``PluginGateway/readiness`` after it; ``PluginGateway/services(_:)``
-/// puts them into this order. A group ends its services in reverse order, so the end is: not ready; no new connections,
-/// streams closed, calls finished, within ``GatewayConfiguration/drainTimeout``; modules torn down.
+/// It comes before the service of the HTTP server in the group, and ``PluginGateway/readiness`` after it;
+/// ``PluginGateway/services(_:)`` puts them into this order. A group ends its services in reverse order, so the end is:
+/// not ready; no new connections, streams closed, calls finished, within ``GatewayConfiguration/drainTimeout``; modules
+/// torn down.
 public struct PluginHostService: ServiceLifecycle.Service {
     private let gateway: PluginGateway
 
@@ -36,8 +37,8 @@ public struct PluginHostService: ServiceLifecycle.Service {
 }
 
 extension PluginGateway {
-    /// The service that makes the gateway not ready as the first step of its end. It comes after the service of the HTTP
-    /// server in the group.
+    /// The service that makes the gateway not ready as the first step of its end. It comes after the service of the
+    /// HTTP server in the group.
     public var readiness: some ServiceLifecycle.Service { Readiness(gateway: self) }
 
     /// The services of a group, in order: the host, the given ones, and ``readiness``.

@@ -5,9 +5,9 @@ import PluginHost
 import Tracing
 
 extension PluginGateway {
-    /// Runs a call in a span, which continues the trace of the request's headers (`traceparent`, as far as the tracer knows
-    /// it). Code of the program that runs in the call, such as an interceptor, finds the span in `ServiceContext.current`;
-    /// modules find the trace, and who calls, in the call context that `body` gets.
+    /// Runs a call in a span, which continues the trace of the request's headers (`traceparent`, as far as the tracer
+    /// knows it). Code of the program that runs in the call, such as an interceptor, finds the span in
+    /// `ServiceContext.current`; modules find the trace and the caller in the call context that `body` gets.
     func traced<Success: Sendable>(
         _ call: GatewayCall, _ request: Request, _ body: (CallContext) async throws(Problem) -> Success
     ) async throws(Problem) -> Success {

@@ -3,10 +3,10 @@ import PluginHost
 import Tracing
 
 extension PluginGateway {
-    /// Makes a span for each call that a module makes while it serves a call with a trace. The spans are children of the
-    /// span of the call that leads to them.
+    /// Makes a span for each call that a module makes while it serves a call with a trace. The spans are children of
+    /// the span of the call that leads to them.
     ///
-    /// Not for the tracer that does nothing: interceptors make calls slower.
+    /// Has no effect with the tracer that does nothing: interceptors make calls slower.
     func traceModules() {
         guard !(tracer is NoOpTracer) else { return }
         host.intercept(.all, priority: .max) { [tracer] call, next in

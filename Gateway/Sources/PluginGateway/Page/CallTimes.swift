@@ -1,6 +1,6 @@
 import Synchronization
 
-/// How long the calls by HTTP took, by action, so that the page can show what the last ones took.
+/// How long the calls by HTTP took, by action, so that the page can show how long the last ones took.
 final class CallTimes: Sendable {
     struct Sum: Sendable {
         var calls = 0

@@ -52,10 +52,10 @@ enum PageChange: Sendable {
 }
 
 extension PluginGateway {
-    /// `POST /page/remove`, `/page/rollback`, `/page/retry`: changes modules, or tells what the change would do.
+    /// `POST /page/remove`, `/page/rollback`, `/page/retry`: changes modules, or returns what the change would do.
     ///
-    /// `expected` has the steps that the caller was told before. If the change would do something else by now, because
-    /// modules have changed in between, it is refused.
+    /// `expected` has the steps that an earlier request has returned. If the change would do something else by now,
+    /// because modules have changed in the meantime, it is refused.
     func change(_ kind: PageChange, _ request: Request) async throws(Problem) -> Response {
         try checkAllowsChanges()
         let entries = try await entries(of: request, kind.names)
@@ -77,7 +77,8 @@ extension PluginGateway {
                     if isDryRun { return plan.record(isDryRun: true) }
                     guard expected == nil || expected == plan.steps else {
                         throw PluginError(
-                            .conflict, "The modules have changed in between. Look at the effects again, then decide.")
+                            .conflict,
+                            "The modules have changed in the meantime. Look at the effects again, then decide.")
                     }
                     return try make(false).record(isDryRun: false)
                 })

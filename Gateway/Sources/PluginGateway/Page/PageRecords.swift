@@ -2,7 +2,7 @@ import Foundation
 import PluginABI
 import PluginHost
 
-// What the page shows, as JSON. Its texts come from modules and are of any length, so they are cut.
+// What the page shows, as JSON. Its texts come from modules and are of any length, so they are cut off.
 
 extension Value {
     /// The longest text in the state, in bytes.

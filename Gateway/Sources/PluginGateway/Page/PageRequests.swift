@@ -42,7 +42,7 @@ extension PluginGateway {
         guard configuration.page == .changes else {
             throw Problem(
                 .forbidden,
-                "This gateway's page only shows. To change modules by it, start the gateway with --allow-changes, or set "
+                "This gateway's page cannot change modules. Start the gateway with --allow-changes, or set "
                     + "configuration.page to .changes.")
         }
     }

@@ -14,9 +14,9 @@ extension PluginGateway {
         ]
     }
 
-    /// `GET /page/statistics`: for each action that was called, a list of module, action, calls, errors, and the median,
-    /// the 99th percentile and the maximum of the duration in milliseconds; then, of the calls by HTTP, their number and
-    /// the sum of their durations.
+    /// `GET /page/statistics`: for each action that was called, a list of module, action, calls, errors, and the
+    /// median, the 99th percentile and the maximum of the duration in milliseconds; then, of the calls by HTTP, their
+    /// number and the sum of their durations.
     var pageStatistics: Value {
         let times = callTimes.all
         let actions = host.statistics.map { action -> Value in

@@ -65,7 +65,7 @@ let manyModules = """
     const routes = { routes: Array.from({ length: 10000 }, (_, i) => ({
         pattern: 'app://shop/' + i + '/:id', action: 'Module' + (i % 1000) + '/item', owner: 'the module Module' + (i % 1000),
     })) };
-    // The texts are made before, since that is not the work of the page.
+    // The texts are made in advance, since making them is not the work of the page.
     const texts = { 'page/state': JSON.stringify(state), 'page/routes': JSON.stringify(routes) };
     const figures = [0, 100, 200, 300, 400, 500, 600].map(calls => JSON.stringify({ inFlight: 3, actions:
         modules.map((m, i) => [m.name, m.name + '/item', calls + i, 0, 0.1, 1.5, 2, calls + i, 2 * calls + i]) }));

@@ -1,4 +1,5 @@
-/// A module with what a description can say: records, enumerations, optional results, cursors, callbacks and routes.
+/// A module with everything that a description can contain: records, enumerations, optional results, cursors, callbacks
+/// and routes.
 let storeModule: CModule = {
     var module = CModule(name: "Store")
     let remote = "\"remote\": true, "

@@ -1,9 +1,10 @@
-/* call_context.h - an extension: in which trace a call is, and on whose behalf it is made
+/* call_context.h - an extension: the trace that a call is part of, and on whose
+ * behalf it is made
  *
  * The program can make a call with a call context: when it serves a request from outside, the trace
- * of that request, and the name of who was authenticated. All calls that the call leads to, from
- * module to module, have the same context, whatever their addresses, until the program's call is
- * over. Modules read it, and cannot change it. */
+ * of that request, and the name of whoever was authenticated. All calls that the call leads to,
+ * from module to module, have the same context, whatever their addresses, until the program's call
+ * is over. Modules read it, and cannot change it. */
 #ifndef PLUGIN_ABI_CALL_CONTEXT_H
 #define PLUGIN_ABI_CALL_CONTEXT_H
 
@@ -17,18 +18,19 @@ extern "C" {
 #define PLUGIN_CALL_CONTEXT_EXTENSION "pluginhost.call-context/1"
 
 #define PLUGIN_TRACE_SAMPLED 1u             /* the caller may have recorded its part of the trace */
-#define PLUGIN_TRACE_STATE_MAX_BYTES 512    /* the host cuts off whole entries beyond */
+#define PLUGIN_TRACE_STATE_MAX_BYTES 512    /* the host leaves out whole entries at the end */
 #define PLUGIN_CALL_CALLER_MAX_BYTES 1024   /* the host refuses a longer name */
 
-/* The trace is that of W3C Trace Context. Without one, its numbers are 0 and its texts empty. */
+/* The trace is that of W3C Trace Context. If there is none, its numbers are 0 and its texts are
+ * empty. */
 typedef struct plugin_call_context {
     uint32_t size;
     uint8_t trace_flags; /* PLUGIN_TRACE_...; other bits may be set */
     uint8_t reserved[3];
     uint8_t trace_id[16];
     uint8_t span_id[8];         /* of the caller: the parent of spans that are made for this call */
-    plugin_string trace_parent; /* all of this as the text "00-TRACEID-SPANID-FLAGS" */
-    plugin_string trace_state;  /* for the systems that trace, to be passed on with trace_parent */
+    plugin_string trace_parent; /* trace, span and flags: "00-TRACEID-SPANID-FLAGS" */
+    plugin_string trace_state;  /* for tracing systems, to be passed on with trace_parent */
     plugin_string caller;       /* on whose behalf the call is made; empty if that is not known */
 } plugin_call_context;
 
@@ -42,7 +44,7 @@ typedef struct plugin_call_contexts {
     /* Calls `receiver` once, on this thread and before this returns, with the context of `call`,
      * which is borrowed until `receiver` returns, and then returns 1. `call` is a call that this
      * module runs; 0 means the one that runs on this thread. Returns 0, without calling `receiver`,
-     * if that call has no context, or it or the program's call is over. [any thread] */
+     * if that call has no context or is over, or if the program's call is over. [any thread] */
     int32_t (*read)(const plugin_host *host, plugin_token call,
                     void (*receiver)(void *data, const plugin_call_context *context), void *data);
 } plugin_call_contexts;

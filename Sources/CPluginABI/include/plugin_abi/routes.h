@@ -5,8 +5,8 @@
  *
  *     "routes": [{"pattern": "ledger://account/:name", "action": "Ledger/open"}]
  *
- * A route can have a "method"; then it answers that one only. Routes with the same pattern conflict
- * unless each has a method of its own. A URL that is opened without a method is opened with GET.
+ * A route with a "method" answers only that one. Routes with the same pattern conflict unless each
+ * has a method of its own. A URL that is opened without a method is opened with GET.
  *
  * An action that declares the parameter _url, _pattern or _object gets the URL, the pattern of its
  * route, or whether the caller wants an object (PLUGIN_REQUEST_OBJECT). */
@@ -22,7 +22,7 @@ extern "C" {
 
 #define PLUGIN_ROUTES_EXTENSION "pluginhost.routes/1"
 
-/* The methods of HTTP that a request for a URL can have. */
+/* The HTTP methods that a request for a URL can have. */
 #define PLUGIN_METHOD_GET 1u
 #define PLUGIN_METHOD_POST 2u
 #define PLUGIN_METHOD_PUT 3u

@@ -228,7 +228,7 @@ extension Calls {
     /// Checks whether opening a URL would reach an action: it resolves, its parameters are valid, and the guard passes
     /// it.
     ///
-    /// - Parameter parent: The call for which it is asked; 0 for the one that runs on this thread, if any.
+    /// - Parameter parent: The call on whose behalf the check is made; 0 for the one that runs on this thread, if any.
     /// - Throws: The error that `open` would throw before it calls the action.
     func checkOpen(
         _ url: String, _ parameters: Parameters, isRemote: Bool, method: UInt32 = 0, for parent: plugin_token = 0

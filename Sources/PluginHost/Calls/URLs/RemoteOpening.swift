@@ -68,8 +68,8 @@ extension Calls {
         }
     }
 
-    /// Opens a URL. Returns `nil` if the table is replaced before the call, if the module that the URL leads to was only
-    /// registered and has been started, or if the guard redirects to another URL.
+    /// Opens a URL. Returns `nil` if the table is replaced before the call, if the module that the URL leads to was
+    /// only registered and has been started, or if the guard redirects to another URL.
     ///
     /// - Parameter original: The URL that the caller has opened.
     private func tryToOpen(

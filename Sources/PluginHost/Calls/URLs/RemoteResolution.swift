@@ -81,8 +81,8 @@ extension Calls {
     }
 
     /// Finds what a URL leads to for a remote caller: the most specific of the routes that lead to something remote,
-    /// then `scheme://target/action`, then the fallback of the scheme. If nothing remote is found, the program's handler
-    /// of missing targets is asked: for names that are absent and for names that are not remote alike.
+    /// then `scheme://target/action`, then the fallback of the scheme. If nothing remote is found, the program's
+    /// handler of missing targets is asked: for names that are absent and for names that are not remote alike.
     func resolveRemotely(_ url: URLText, _ method: RouteMethod, in table: Table) -> RemoteResolution {
         var steps = 0
         var (passedOver, named): (RouteEntry?, RouteEntry?)

@@ -16,8 +16,8 @@ public struct URLExplanation: Sendable {
     public internal(set) var route: String?
     /// The parameters as the action would get them, without those that have no value.
     public internal(set) var parameters: [String: Value] = [:]
-    /// The methods with which the URL can be opened by a route, for example for the header `Allow` of an answer with the
-    /// status 405; empty if no route matches. The action that a URL itself names answers every method.
+    /// The methods with which the URL can be opened by a route, for example for the header `Allow` of an answer with
+    /// the status 405; empty if no route matches. The action that a URL itself names answers every method.
     public internal(set) var methods: [RouteMethod] = []
     /// The demands of the action on other programs.
     public internal(set) var demands: [String] = []

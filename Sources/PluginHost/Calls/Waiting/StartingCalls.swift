@@ -6,8 +6,8 @@ import Synchronization
 // Calls that need a registered module, which is started for them.
 
 extension Calls {
-    /// Starts a module for a call. In mode `.synchronous`, blocks the thread until it has started and returns `nil`: the
-    /// caller must look again. In mode `.any`, stores the call until then.
+    /// Starts a module for a call. In mode `.synchronous`, blocks the thread until it has started and returns `nil`:
+    /// the caller must look again. In mode `.any`, stores the call until then.
     func start(
         _ module: LoadedModule, for address: @autoclosure () -> WaitingAddress,
         _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ thread: ThreadContext, _ record: CallRecord

@@ -4,8 +4,8 @@ import Synchronization
 
 /// One loaded copy of a module, and the reason why it still exists.
 public struct GenerationStatus: Sendable {
-    /// The number of the generation, counted from 1 across all modules of the process; 0 for a module that was
-    /// registered and has not started.
+    /// The number of the generation, counted from 1 across all modules of the process; 0 for a registered
+    /// module, which has not started.
     public let number: Int
     /// The module's name.
     public let name: String
@@ -52,7 +52,7 @@ public struct GenerationStatus: Sendable {
         case active
         /// It was replaced or removed, and will be torn down when it is no longer in use.
         case draining
-        /// It has not started: the module is only registered. Only in changes, with the number 0.
+        /// It has not started: the module is only registered. Occurs only in changes, with the number 0.
         case registered
         /// It was torn down. Its code stays in memory, because the Swift runtime cannot unload an image.
         case retired
@@ -90,7 +90,7 @@ public struct GenerationStatus: Sendable {
         lastWords = module?.process?.lastWords ?? []
     }
 
-    /// The status of a module that was registered and has not started.
+    /// The status of a registered module, which has not started.
     init(registered module: LoadedModule) {
         (number, name, version) = (0, module.name, module.outline.version.description)
         (file, created, since, state) = (module.file, Date(), Date(), .registered)

@@ -25,8 +25,8 @@ public struct HeldObjects: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension HeldObjects {
-    /// Counts the objects with holders by module and type, for the types that `isIncluded` accepts. Looks at every object
-    /// of the process.
+    /// Counts the objects with holders by module and type, for the types that `isIncluded` accepts. Looks at every
+    /// object of the process.
     static func all(where isIncluded: (ObjectTypeEntry) -> Bool) -> [HeldObjects] {
         struct Key: Hashable { let module: String?, type: String }
         var found: [Key: (count: Int, holders: Set<String?>)] = [:]

@@ -9,7 +9,7 @@ struct KnownManifest: Sendable {
     let read: ModuleManifest?
     private let abiMinor: UInt16
 
-    /// Returns `nil` if the text is not that of a manifest.
+    /// Returns `nil` if the text is not a manifest.
     ///
     /// - Parameters:
     ///   - index: The outline as bytes. If it is there, the text is not read yet.
@@ -25,8 +25,8 @@ struct KnownManifest: Sendable {
         (outline, read) = (ModuleOutline(parsed), parsed)
     }
 
-    /// The manifest, read from the text. If that cannot be read although the outline was written from it, the result has
-    /// no actions: what the module offers shows when it is started.
+    /// The manifest, read from the text. If that cannot be read although the outline was written from it, the result
+    /// has no actions: what the module offers becomes known when it is started.
     var manifest: ModuleManifest {
         read ?? text.withBytes { try? ModuleManifest(parsing: $0, abiMinor: abiMinor) } ?? ModuleManifest(outline)
     }

@@ -1,4 +1,4 @@
-/// A text that is known of a module: a string, bytes, or a part of a file in memory, which is not copied before it is
+/// A text that is known about a module: a string, bytes, or a part of a file in memory, which is copied only when it is
 /// used.
 struct KnownText: Equatable, Sendable {
     private enum Content {

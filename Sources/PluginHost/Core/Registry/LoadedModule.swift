@@ -2,8 +2,8 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// A module whose code is in the process and whose description was checked: what a generation is created from. Or, while
-/// it is only known, what is known about it without opening its file.
+/// A module whose code is in the process and whose description was checked: what a generation is created from. Or,
+/// while it is only known, what is known about it without opening its file.
 final class LoadedModule: @unchecked Sendable {
     // The pointers point to static data of an image that is never unmapped; only one queue uses the mutable state.
 
@@ -12,7 +12,7 @@ final class LoadedModule: @unchecked Sendable {
     let toolchain: String
     let abiMinor: UInt16
     let outline: ModuleOutline
-    /// The manifest; `nil` if it is only known and nobody has asked for it.
+    /// The manifest; `nil` if the module is only known and its manifest has not been needed yet.
     private let readManifest: Mutex<ModuleManifest?>
     /// Its routes in the form of the registry.
     private(set) var routes: [RouteEntry]
@@ -106,7 +106,7 @@ final class LoadedModule: @unchecked Sendable {
         if !isLinked { (functions, factories) = ([:], [:]) }
     }
 
-    /// The manifest. That of a module which is only known is read when it is first needed. May be called from any thread.
+    /// The manifest. If the module is only known, it is read when it is first needed. May be called from any thread.
     var manifest: ModuleManifest {
         readManifest.withLock { present in
             if let present { return present }

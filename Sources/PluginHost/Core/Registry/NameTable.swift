@@ -55,8 +55,8 @@ final class NameTable: @unchecked Sendable {
     /// content, which is the rule: one module among many is added, replaced or removed.
     ///
     /// - Parameters:
-    ///   - before: The other table, which has no more than half and no less than an eighth of its slots in use with this
-    ///     change.
+    ///   - before: The other table, which has no more than half and no less than an eighth of its slots in use with
+    ///     this change.
     ///   - change: The generations that leave it, and those that are added. They outlive the table.
     private init(_ before: NameTable, _ change: ModuleChange) {
         var targets = before.targets

@@ -11,9 +11,9 @@ import Synchronization
 /// it (`plugin_host_fence_heavy`, as in userspace RCU, "sys_membarrier" flavour).
 ///
 /// While modules start, there is a second table, the proposal, which will be published next. Only the starting modules
-/// see it, so modules that are added together can call each other before anything else can call them. While starts go on
-/// after the change that began them, there is a third one, which only these late modules see: the proposal, or else the
-/// published table, with the late modules.
+/// see it, so modules that are added together can call each other before anything else can call them. While starts go
+/// on after the change that began them, there is a third one, which only these late modules see: the proposal, or else
+/// the published table, with the late modules.
 final class Registry: Sendable {
     private let current: Atomic<UInt>
     /// The proposed table, or 0.

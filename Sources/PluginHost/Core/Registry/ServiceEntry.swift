@@ -86,7 +86,7 @@ final class ServiceEntry: @unchecked Sendable {
 }
 
 extension DeclaredServices.Resting {
-    /// What lists say about the service.
+    /// The entry of the service in lists.
     var info: ServiceInfo {
         ServiceInfo(.map(ServiceEntry.description(of: service, in: module.name, declaredIn: file)))
     }

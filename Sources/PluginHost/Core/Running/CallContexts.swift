@@ -5,10 +5,10 @@ import Synchronization
 
 /// The call contexts of the calls that the program has made with one and that are not over.
 ///
-/// Each has a number that is never used again. The program's call and all calls that it leads to carry the number in
+/// Each has a number that is never reused. The program's call and all calls that it leads to carry the number in
 /// their records, above the 16 bits of their depth: each call computes its depth from that of its parent anyway, so
 /// inheriting the context costs nothing, and calls without one do not pay for it. The depth of a call with a context
-/// exceeds `PLUGIN_DEPTH_MAX`, so no fast path takes it, and the slow one looks at its level.
+/// exceeds `PLUGIN_DEPTH_MAX`, so no fast path takes it, and the slow path checks its level.
 enum CallContexts {
     private struct State {
         var last: UInt64 = 0
@@ -17,7 +17,7 @@ enum CallContexts {
     private static let state = Mutex(State())
     private static let bits: UInt64 = 16
 
-    /// The number of calls in a chain, without the number of its context.
+    /// Returns the number of calls in a chain: a depth without the number of the context.
     @inline(__always)
     static func level(_ depth: UInt64) -> UInt16 { UInt16(truncatingIfNeeded: depth) }
 
@@ -49,17 +49,17 @@ enum CallContexts {
 }
 
 extension HostCore {
-    /// A call with a context, in whose name the program makes other calls. It is not one itself, so it does not count as
-    /// a level of nested calls.
+    /// A record with a context, which is the parent of the calls that the program makes with it. It stands for no call
+    /// of its own, so it does not count as a level of nested calls.
     struct RootCall {
         fileprivate let record: CallRecord
         /// The parent of the calls with the context.
         let token: plugin_token
     }
 
-    /// Begins a call with a context.
+    /// Begins calls with a context.
     ///
-    /// - Parameter parent: The call for which it is made, or 0.
+    /// - Parameter parent: The call on whose behalf they are made, or 0.
     /// - Throws: `invalidValue` if the context has an invalid caller; `recursionLimit` if too many calls are in flight.
     func begin(_ context: CallContext, parent: plugin_token) throws(PluginError) -> RootCall {
         try context.check()
@@ -71,7 +71,7 @@ extension HostCore {
         return RootCall(record: record, token: record.open({ _, _, _ in }, nil, deadline: 0))
     }
 
-    /// Ends a call with a context. Calls that were made within it may continue; they no longer have the context.
+    /// Ends calls with a context. Those that are still running may continue; they no longer have the context.
     func end(_ call: RootCall) {
         CallContexts.remove(call.record.depth)
         call.record.close(call.token)

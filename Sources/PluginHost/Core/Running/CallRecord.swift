@@ -87,8 +87,8 @@ struct CallRecord {
     /// to some milliseconds behind it.
     var since: Int64 { sinceWord.pointee.load(ordering: .relaxed) }
 
-    /// The number of calls in the chain that led to this one, including this one, together with the number of their
-    /// call context. So a call inherits the context with the depth, and a call with a context exceeds every limit of
+    /// The number of calls in the chain that led to this one, including this one, and the number of their call
+    /// context. So a call inherits the context with the depth, and a call with a context exceeds every limit of
     /// the fast paths; see ``CallContexts``.
     var depth: UInt64 { depthWord.pointee.load(ordering: .acquiring) }
 

@@ -119,8 +119,8 @@ struct Drain {
 
     // MARK: Shutdown
 
-    /// Tears down the modules that are being started, then all generations in reverse order, each after its last call. A
-    /// generation whose calls do not end within the shutdown timeout is not torn down.
+    /// Tears down the modules that are being started, then all generations in reverse order, each after its last call.
+    /// A generation whose calls do not end within the shutdown timeout is not torn down.
     func tearDownAll() {
         let (calls, announcements, timeout) = (context.calls, context.announcements, configuration.shutdownTimeout)
         var remaining = context.registry.table.generations

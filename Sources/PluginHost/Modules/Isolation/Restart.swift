@@ -62,7 +62,8 @@ struct Restart {
         return { restart.plan(after: pause, barrier) }
     }
 
-    /// Records the crash. Returns how long to wait before the module is started again; `nil` if it has crashed too often.
+    /// Records the crash. Returns how long to wait before the module is started again; `nil` if it has crashed too
+    /// often.
     private func notePause() -> Duration? {
         context.crashes.note(
             generation.name, digest: generation.module?.staged.digest ?? 0, context.configuration.isolation)
@@ -133,11 +134,11 @@ struct Restart {
 }
 
 extension ChangeContext {
-    /// Starts an isolated module again: replaces it by another generation of the same file, with its state if the module
-    /// hands it over.
+    /// Starts an isolated module again: replaces it by another generation of the same file, with its state if the
+    /// module hands it over.
     ///
-    /// - Throws: `unknownModule` if there is no such module, or it is not isolated; the error of the start, in which case
-    ///   the old generation continues to serve.
+    /// - Throws: `unknownModule` if there is no such module, or it is not isolated; the error of the start, in which
+    ///   case the old generation continues to serve.
     func restart(_ name: String) throws(PluginError) {
         guard let present = serving.modules[name] else {
             guard let record = folders.records.values.first(where: { $0.claimedModule?.outline.name == name }),

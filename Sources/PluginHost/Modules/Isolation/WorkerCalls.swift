@@ -154,8 +154,8 @@ extension WorkerProcess {
     /// Takes care of a channel whose call has not returned in time: refuses the worker's requests on it until the call
     /// returns. If it does not, ends the process.
     ///
-    /// - Parameter giveBack: Whether the channel was acquired for a call of the host, so that this thread can leave it to
-    ///   another one. Otherwise it is the thread that serves the channel.
+    /// - Parameter giveBack: Whether the channel was acquired for a call of the host, so that this thread can leave it
+    ///   to another one. Otherwise it is the thread that serves the channel.
     private func awaitReturn(_ link: WorkerLink, _ channel: UInt32, giveBack: Bool) {
         let lost = link.takeLost(channel)
         if lost.isSerial { lostSerialCalls.add(1, ordering: .acquiringAndReleasing) }

@@ -43,8 +43,8 @@ extension WorkerProcess {
         error.lend { _ = generation.calls.reject(token, $0.pointee, from: generation) }
     }
 
-    /// Ends the asynchronous calls that the module had begun and not answered, and cancels those that it has made. Called
-    /// once, after the end of the process. Does not wait for their callers, whose code may block.
+    /// Ends the asynchronous calls that the module had begun and not answered, and cancels those that it has made.
+    /// Called once, after the end of the process. Does not wait for their callers, whose code may block.
     func endCalls(of generation: Generation) {
         for record in runningCalls() where record.pointer.pointee.is_pooled != 0 {
             let token = record.token

@@ -38,8 +38,8 @@ final class WorkerProcess: ModuleProcess, Sendable {
     let output: WorkerOutput
     let state: Mutex<State>
     private let answer = DispatchSemaphore(value: 0)
-    /// The number of channels with calls of serial modules or targets that have not returned in time. No other such call
-    /// begins while they may still run.
+    /// The number of channels with calls of serial modules or targets that have not returned in time. No other such
+    /// call begins while they may still run.
     let lostSerialCalls = Atomic<Int>(0)
     let lateCalls = LateCalls()
     private let processID = Atomic<Int32>(0)

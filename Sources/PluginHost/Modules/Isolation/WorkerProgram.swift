@@ -29,8 +29,8 @@ enum WorkerProgram {
     ///   - output: What becomes its standard output and standard error.
     ///   - descriptors: What becomes its descriptors from 3 on.
     ///   - environment: The variables, as `NAME=value`; `nil` for those of this process.
-    ///   - group: Whether it leads a process group, which signals of a terminal do not reach, and whose processes can be
-    ///     ended together.
+    ///   - group: Whether it leads a process group, which signals of a terminal do not reach, and whose processes can
+    ///     be ended together.
     static func start(
         _ program: String, _ arguments: [String], output: Int32, _ descriptors: [Int32], environment: [String]? = nil,
         group: Bool = false

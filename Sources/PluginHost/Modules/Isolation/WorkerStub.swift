@@ -123,7 +123,8 @@ final class WorkerStub: Sendable {
 }
 
 extension CallRecord {
-    /// Returns the deadline at which a call must end for its caller; 0 if the host ends it for itself, or there is none.
+    /// Returns the deadline at which a call must end for its caller; 0 if the host ends it for itself, or there is
+    /// none.
     fileprivate static func deadlineToEnforce(of call: plugin_call) -> Int64 {
         guard call.deadline != 0, let record = CallRecord(token: call.token) else { return 0 }
         return record.pointer.pointee.is_pooled != 0 ? 0 : call.deadline

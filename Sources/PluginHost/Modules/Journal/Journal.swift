@@ -211,8 +211,8 @@ final class Journal: Sendable {
         return String(cString: resolved)
     }
 
-    /// Removes a suspected file from the quarantine, since it was tried and has not killed the host. If code of its start
-    /// is still running, it is removed when that has ended.
+    /// Removes a suspected file from the quarantine, since it was tried and has not killed the host. If code of its
+    /// start is still running, it is removed when that has ended.
     func clearSuspicion(_ path: String) {
         let file = Self.absolute(path)
         state.withLock { clearSuspicion(file, &$0) }

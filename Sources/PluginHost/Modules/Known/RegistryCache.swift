@@ -34,8 +34,8 @@ final class RegistryCache: Sendable {
 
     /// Reads the file.
     ///
-    /// - Parameter folder: The folder of the file, which must belong to this user alone. ``write()`` creates it if it is
-    ///   missing.
+    /// - Parameter folder: The folder of the file, which must belong to this user alone. ``write()`` creates it if it
+    ///   is missing.
     init(folder: String, key: RegistryKey) {
         (self.folder, self.key) = (folder, key)
         let name = key.fileName
@@ -70,8 +70,8 @@ final class RegistryCache: Sendable {
 
     /// Records what was learnt about a file, in place of what was known about the file at its path.
     ///
-    /// - Parameter isFleeting: Whether the file had changed so shortly before it was read that it may have changed again
-    ///   without getting another identity. Then nothing is known about it afterwards.
+    /// - Parameter isFleeting: Whether the file had changed so shortly before it was read that it may have changed
+    ///   again without getting another identity. Then nothing is known about it afterwards.
     func record(_ file: KnownFile, isFleeting: Bool = false) {
         guard !isFleeting, !file.identity.isRecent else { return forget(file.path) }
         state.withLock { state in

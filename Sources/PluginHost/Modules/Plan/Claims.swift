@@ -8,7 +8,7 @@ struct Claims {
         let file: String
     }
 
-    /// The implementation of a service. What it offers is looked up only if there is another one of its name.
+    /// The implementation of a service. What it offers is looked up only if another one has its name.
     private enum Offer {
         case program(ModuleManifest.Service)
         case module(LoadedModule, ModuleManifest.Service.Key, file: String)

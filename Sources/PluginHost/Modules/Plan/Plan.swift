@@ -236,8 +236,8 @@ struct Plan {
         return ranked
     }
 
-    /// Returns where a module that serves, and whose content is no longer in a file, stands among the candidates: before
-    /// files with lower versions, if the new content of its own file cannot be served; else last.
+    /// Returns where a module that serves, and whose content is no longer in a file, stands among the candidates:
+    /// before files with lower versions, if the new content of its own file cannot be served; otherwise last.
     private static func place(of served: Served, behind ranked: [Candidate], _ record: FileRecord?) -> Int {
         guard let record, record.claimedModule.map({ $0.outline.name == served.name }) ?? true else {
             return ranked.count

@@ -155,14 +155,14 @@ final class Announcements: Sendable {
 }
 
 extension LoadedModule {
-    /// What events of the host say about the module.
+    /// The module's parameters of the events of the host.
     var eventParameters: [String: Value] {
         ["name": .string(name), "version": .string(outline.version.description), "file": .string(file)]
     }
 }
 
 extension Generation {
-    /// What events of the host say about the module.
+    /// The module's parameters of the events of the host.
     var eventParameters: [String: Value] {
         [
             "name": .string(name), "version": .string(version.description), "file": .string(file),

@@ -116,8 +116,8 @@ final class ChangeContext: @unchecked Sendable {
         return reconciler.reconcile()
     }
 
-    /// Makes a change that waits for hooks until they have returned or have exceeded their timeout, since its outcome is
-    /// needed.
+    /// Makes a change that waits for hooks until they have returned or have exceeded their timeout, since its outcome
+    /// is needed.
     func patiently(_ change: () -> Void) {
         isPatient = true
         change()

@@ -52,8 +52,8 @@ struct ModuleStarts: Sendable {
 
 /// The start of a module whose hook has not returned in time. The other modules start without it.
 ///
-/// The properties are changed only by work on the queue of changes, hence `@unchecked Sendable`; other threads read only
-/// the constant ones.
+/// The properties are changed only by work on the queue of changes, hence `@unchecked Sendable`; other threads read
+/// only the constant ones.
 final class SlowStart: @unchecked Sendable {
     /// The module's generation, as it will be when the hook has returned successfully. It holds no hand-over.
     let newcomer: Newcomer

@@ -15,7 +15,7 @@ struct Newcomer: Sendable {
 struct Newcomers {
     private let context: ChangeContext
     private(set) var all: [ObjectIdentifier: Newcomer] = [:]
-    /// The generations that are torn down after the change, since something has failed.
+    /// The generations that are torn down after the change, because something has failed.
     private(set) var abandoned: [Generation] = []
     /// The files that were loaded again because their processes had ended before they were to be started.
     private var revived: Set<PathKey> = []
@@ -86,8 +86,8 @@ struct Newcomers {
         return initialize(fresh)
     }
 
-    /// Waits for `didStart`, and the delivery of missed events, of a module that is to hand over its state. Returns false
-    /// if they have not ended in time: the change then goes on without the successor.
+    /// Waits for `didStart`, and the delivery of missed events, of a module that is to hand over its state. Returns
+    /// false if they have not ended in time: the change then goes on without the successor.
     private func waitForStart(of old: Generation, _ patience: Duration) -> Bool {
         if old.waitForCodeAfterStart(within: patience) || context.hooks.waitsForAll { return true }
         context.patience.end()
@@ -140,8 +140,8 @@ struct Newcomers {
         return nil
     }
 
-    /// Returns the generation that is to hand over its state to a newcomer; `nil` if it has done so, or there is none
-    /// that does.
+    /// Returns the generation that is to hand over its state to a newcomer; `nil` if it has already done so, or
+    /// if there is none.
     private func predecessor(of key: ObjectIdentifier, _ plan: Plan) -> Generation? {
         let new = all[key]!.generation
         guard all[key]!.handOver == nil,
@@ -242,6 +242,7 @@ struct Newcomers {
 
     // MARK: Hooks that do not return in time
 
+    /// Goes on without a newcomer whose hook has not returned in time.
     ///
     /// - Parameters:
     ///   - time: How long the change has waited for the hook.
@@ -257,8 +258,8 @@ struct Newcomers {
         return context.leave(SlowStart(later, code.name, since: code.begin), after: time)
     }
 
-    /// Whether the host waits for the `init` of a newcomer until its timeout: the program waits for the outcome, or calls
-    /// wait for the end of a hand-over, which must end within this change.
+    /// Whether the host waits for the `init` of a newcomer until its timeout: the program waits for the outcome, or
+    /// calls wait for the end of a hand-over, which must end within this change.
     private func isAwaited(_ newcomer: Newcomer) -> Bool {
         newcomer.candidate.module.isRegistered || newcomer.handOver != nil
     }

@@ -63,7 +63,8 @@ struct Publication {
         unregistered = known == nil ? [] : present.modules.filter { !remaining.contains($0.name) }
     }
 
-    /// - Parameter outer: What is proposed by an outer change, which waits for code of a module; `nil` if there is none.
+    /// - Parameter outer: What is proposed by an outer change, which waits for code of a module; `nil` if there is
+    ///   none.
     func make(within outer: Proposed? = nil) {
         let hooks = context.hooks
         for leaving in gone where !leaving.module.isRegistered {
@@ -139,7 +140,7 @@ struct Publication {
         return .replaced(record.status(nil), GenerationStatus(registered: known))
     }
 
-    /// Whether a module that was registered is not any more because its start has failed, which is reported as such.
+    /// Returns whether a module is no longer registered because its start has failed, which is reported as a failure.
     private func hasFailed(_ module: LoadedModule) -> Bool { records[module.file]?.isFailure == true }
 
     private func reason(of leaving: Served) -> String {

@@ -132,8 +132,8 @@ extension FileRecord {
         if case .failed(let error, _) = content { error.code == .invalidFile } else { false }
     }
 
-    /// The libraries that the file finds beside itself, and its module, or its name if that is unknown; `nil` if they are
-    /// not known. A module that does not start has libraries, too.
+    /// The libraries that the file finds beside itself, and the name of its module, or of the file if that is unknown;
+    /// `nil` if the libraries are not known. A module that does not start has libraries, too.
     fileprivate var ownerOfLibraries: (file: String, name: String, libraries: [String], isInOrder: Bool)? {
         if case .quarantined(_, let libraries) = content {
             return (path, String(path.split(separator: "/").last ?? ""), libraries, false)

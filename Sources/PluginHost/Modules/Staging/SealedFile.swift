@@ -2,12 +2,12 @@ import PluginABI
 import PluginFile
 
 extension Staging {
-    /// Reads a sealed file that may never be opened, without copying it. None of its code runs.
+    /// Reads a sealed file without copying or opening it, which may never become necessary. None of its code runs.
     ///
     /// - Parameter checkTrust: Whether users other than root and this user must not be able to write the file.
-    /// - Returns: What stands for a copy of the file, which does not exist. `nil` if the file must be staged: it has no
-    ///   seal, may bring libraries along, is being written, or something is wrong with it, which ``stage(path:checkTrust:as:)``
-    ///   reports.
+    /// - Returns: The stand-in for a copy of the file, which does not exist. `nil` if the file must be staged: it has
+    ///   no seal, may bring libraries along, is being written, or something is wrong with it, which
+    ///   ``stage(path:checkTrust:as:)`` reports.
     func readSealed(path: String, checkTrust: Bool) -> StagedFile? {
         do throws(PluginError) {
             if checkTrust {

@@ -58,7 +58,7 @@ export class Details {
         this.draw(module.name);
     }
 
-    /** Draws the figures anew. */
+    /** Draws the figures again. */
     draw(name) {
         if (!this.#key || !name) return this.list.show([], 0);
         const actions = this.figures.of(name).sort((one, other) => (one.action < other.action ? -1 : 1));
@@ -88,7 +88,7 @@ export class Details {
     #showBar(module, kept, allowsChanges) {
         if (!allowsChanges) {
             this.#bar.replaceChildren(make("p", { className: "quiet" },
-                "This page only shows. A gateway that was started with --allow-changes can remove, roll back and retry modules by it."));
+                "This page cannot change modules. If the gateway is started with --allow-changes, it can remove, roll back and retry them."));
             return;
         }
         const name = module.name;

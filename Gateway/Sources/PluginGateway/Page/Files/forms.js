@@ -85,7 +85,7 @@ class Field {
         const note = make("span", { className: "quiet", id: `${id}-note` }, isolated(facts.join(", "), { short: 120 }));
         if (parameter.summary) note.append(" – ", isolated(parameter.summary));
         this.input.setAttribute("aria-describedby", note.id);
-        // An empty field is not sent, so a text that is empty needs a word.
+        // An empty field is not sent, so an empty text is asked for with a checkbox.
         if (this.type === "string" && this.#canBeAbsent) {
             this.empty = make("input", { type: "checkbox", id: `${id}-empty` });
             this.emptyLabel = make("label", { className: "check", htmlFor: `${id}-empty` }, this.empty, " empty text");

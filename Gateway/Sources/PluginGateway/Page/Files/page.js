@@ -101,7 +101,7 @@ function select(key, isByPerson) {
 
 function showDetails() {
     if (!selected) return;
-    // A module whose file has another name by now is the same module.
+    // A module whose file has been renamed is still the same module.
     const name = selected.split("\n")[0];
     const module = state.modules.find((one) => one.key === selected) ?? (name && state.modules.find((one) => one.name === name));
     if (module && module.key !== selected) selected = module.key;
@@ -415,7 +415,7 @@ async function lost(error, pause) {
     }
     await new Promise((resolve) => {
         wake = resolve;
-        // Pages do not all come back in the same moment.
+        // Not all pages come back at the same moment.
         setTimeout(resolve, pause * (0.75 + Math.random() / 2));
     });
 }

@@ -1,6 +1,6 @@
 // Texts of modules. They become text nodes, never markup, and cannot change the direction of what stands beside them.
 
-/** The longest text that is shown at once, and the longest that can be shown at all. */
+/** The longest text that is shown without “Show all”, and the longest that can be shown at all. */
 const SHORT = 300;
 const LONG = 200_000;
 
