@@ -151,11 +151,28 @@ struct Serve: AsyncParsableCommand {
                 }
                 fflush(nil)
             }, logger: logger)
-        var group = ServiceGroupConfiguration(
-            services: gateway.services(application), logger: logger)
+        var group = ServiceGroupConfiguration(services: gateway.services(application), logger: logger)
         // For what does not end by itself: clients that do not read.
         group.maximumGracefulShutdownDuration =
             settings.gateway.drainDelay + settings.gateway.drainTimeout + .seconds(20)
-        try await ServiceGroup(configuration: group).run()
+        try await run(ServiceGroup(configuration: group), logger)
+    }
+
+    /// Runs services until a signal. A second one ends the program immediately, whatever hangs.
+    private func run(_ group: ServiceGroup, _ logger: Logger) async throws {
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        let watching = Task {
+            var isEnding = false
+            for await signal in signals {
+                if isEnding {
+                    logger.error("A second signal ends the gateway immediately. Modules are not torn down.")
+                    _exit(128 + signal.rawValue)
+                }
+                isEnding = true
+                await group.triggerGracefulShutdown()
+            }
+        }
+        defer { watching.cancel() }
+        try await group.run()
     }
 }

@@ -53,7 +53,7 @@ import Testing
         #expect(!program.hasEnded)
         program.send(SIGTERM)
         #expect(await program.end() == 143)
-        #expect(await becomesTrue { program.errorText.contains("A second signal ends the gateway at once.") })
+        #expect(await becomesTrue { program.errorText.contains("A second signal ends the gateway immediately.") })
         #expect(!FileManager.default.fileExists(atPath: "\(folder)/down"))
         _ = await call.value
     }
