@@ -15,7 +15,8 @@ struct ModuleOutlineTests {
              "services": [{"name": "Pay", "version": "2.0.0", "target": "Shop", "priority": 3}],
              "interceptors": [{"name": "guard"}], "events": [{"name": "shop.opened"}, {"name": "host.didStart"}],
              "routes": [{"pattern": "app://shop/\u{E9}/:id", "action": "Shop/buy", "name": "buy", "summary": "Buys.",
-                         "transition": "push"\(more)}]}
+                         "transition": "push"\(more)},
+                        {"pattern": "app://shop/:id", "action": "Shop/buy", "method": "DELETE"}]}
             """
         return try Array(json.utf8).withUnsafeBytes { try ModuleManifest(parsing: $0, abiMinor: 0) }
     }
@@ -33,6 +34,7 @@ struct ModuleOutlineTests {
         #expect(read.requirements == outline.requirements)
         #expect(read.requirements.map(\.description) == ["the module Base ^1.2 || 3.x", "the service Login *"])
         #expect(read.routes == outline.routes && read.routes.first?.transition == .push)
+        #expect(read.routes.map(\.method) == [nil, .delete])
         #expect(read.bytes == bytes)
     }
 

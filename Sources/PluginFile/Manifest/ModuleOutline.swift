@@ -1,3 +1,5 @@
+import PluginABI
+
 /// The part of a manifest that a host needs to plan what serves and to find a module: what it claims, offers and
 /// requires, without its actions.
 package final class ModuleOutline: Sendable {
@@ -64,7 +66,7 @@ package final class ModuleOutline: Sendable {
         guard routes.allSatisfy({ $0.defaults.isEmpty && $0.groups.isEmpty }) else { return nil }
         writer.add(routes) { writer, route in
             for text in [route.pattern, route.target, route.action, route.summary] { writer.add(text) }
-            writer.add(route.name.map { [$0] } ?? []) { $0.add($1) }
+            for text in [route.method?.rawValue, route.name] { writer.add(text.map { [$0] } ?? []) { $0.add($1) } }
             writer.add(choice: route.transition)
         }
         return writer.bytes
@@ -100,6 +102,10 @@ package final class ModuleOutline: Sendable {
                 var route = ModuleManifest.Route(
                     pattern: try reader.text(), target: try reader.text(), action: try reader.text())
                 route.summary = try reader.text()
+                route.method = try reader.list { try $0.text() }.first.map { name in
+                    guard let method = RouteMethod(rawValue: name) else { throw OutlineReader.Failure() }
+                    return method
+                }
                 route.name = try reader.list { try $0.text() }.first
                 route.transition = try reader.choice()
                 return route
@@ -200,7 +206,7 @@ private struct OutlineReader {
         guard count <= bytes.count - position else { throw Failure() }
         if count == 0 { return [] }
         var list: [Element] = []
-        list.reserveCapacity(count)
+        list.reserveCapacity(min(count, 256))
         for _ in 0..<count { list.append(try element(&self)) }
         return list
     }

@@ -246,8 +246,6 @@ struct Calls: Sendable {
         let parent: plugin_token
         var timeout: Int64
         let isRemote: Bool
-        /// Whether the guard has let the URL of the call pass, and `host.openURL` was posted.
-        var isAdmitted = false
         let mode: Mode
         var receiver: Receiver
         /// The generation that makes the call and can cancel it by its token; `nil` for the host itself. Generations

@@ -323,7 +323,8 @@ extension OpenPage {
 extension Navigator: RouteNavigator {
     /// - Throws: `overloaded` if too many pages are open.
     func show(
-        _ url: String, _ parameters: [String: Value], by transition: Transition, in context: HostContext
+        _ url: String, _ admission: RemoteAdmission, _ parameters: [String: Value], by transition: Transition,
+        in context: HostContext
     ) async throws(PluginError) -> Object {
         let count = layers.reduce(0) { $0 + $1.pages.count }
         guard count < Self.mostPages else {
@@ -332,7 +333,7 @@ extension Navigator: RouteNavigator {
                 "\(count) pages are open. URLs from outside can open a page only while there are fewer than "
                     + "\(Self.mostPages): close some of them.")
         }
-        let address = PageAddress.url(url, .remote, isAdmitted: true)
+        let address = PageAddress.url(url, .remote, admission)
         return try await open(address, parameters, by: transition, in: context, onClose: nil).object
     }
 }

@@ -2,8 +2,8 @@ import PluginABI
 
 /// The address of a page: a URL, or a target and an action, as for any action; or a page that the caller holds.
 enum PageAddress: Sendable {
-    /// - Parameter isAdmitted: Whether the guard has already let the URL pass.
-    case url(String, CallOrigin, isAdmitted: Bool = false)
+    /// - Parameter admission: The decision of the guard, if it was asked already.
+    case url(String, CallOrigin, _ admission: RemoteAdmission? = nil)
     case action(String, String)
     /// - Parameter url: The URL that made the page, if any.
     case page(Object, url: String? = nil)
@@ -31,9 +31,9 @@ enum PageAddress: Sendable {
         _ given: [String: Value], in context: HostContext, _ calls: Calls
     ) async throws(PluginError) -> (page: Object, parameters: PageParameters) {
         switch self {
-        case .url(let url, let origin, let isAdmitted):
+        case .url(let url, let origin, let admission):
             let (result, parameters) = try await calls.openPage(
-                url, Parameters(given), isRemote: origin == .remote, isAdmitted: isAdmitted, parent: context.call)
+                url, Parameters(given), isRemote: origin == .remote, admission: admission, parent: context.call)
             return (try result.result(of: title), parameters)
         case .action(let target, let action):
             if let known = calls.registry.table.contents.known.target(target) {

@@ -1,5 +1,6 @@
 import Foundation
 import PluginABI
+import PluginFile
 import PluginHost
 import Synchronization
 import Testing
@@ -44,9 +45,12 @@ import Testing
             if !isIsolated, Toolchain.current != "swift 6.3" {
                 return "they were built by Swift 6.3, and this is \(Toolchain.current). They run isolated."
             }
-            let runtime = "/opt/swift/usr/lib/swift/linux/libswiftCore.so"
-            if isIsolated, access(runtime, R_OK) != 0, ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"] == nil {
-                return "there is no \(runtime), which they need in processes of their own."
+            let file = "\(folder)/libModuleA.so"
+            let bytes = (try? Data(contentsOf: URL(filePath: file))) ?? Data()
+            let folders = bytes.withUnsafeBytes { (try? ELFImage(reading: $0, path: file).runpath) ?? [] }
+            let path = ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"]?.split(separator: ":").map(String.init)
+            if isIsolated, !(folders + (path ?? [])).contains(where: { access("\($0)/libswiftCore.so", R_OK) == 0 }) {
+                return "there is no libswiftCore.so in \(folders), where they look for it in processes of their own."
             }
             return nil
         }
@@ -68,14 +72,14 @@ import Testing
         @Test(arguments: [false, true]) func `Archived modules serve every kind of call`(isIsolated: Bool) async throws
         {
             let archive = try await Self.start(isIsolated: isIsolated)
-            try await checkOthers(archive)
+            try await checkOthers(archive, isIsolated: isIsolated)
             if archive.runsSwift { try await checkSwift(archive) }
             archive.host.shutdown()
         }
 
         /// Actions by name, position and binding, URLs, instances, asynchronous replies from a thread, errors, calls to
         /// others, events, bytes; of the modules in C, C++ and Rust.
-        private func checkOthers(_ archive: Archive) async throws {
+        private func checkOthers(_ archive: Archive, isIsolated: Bool) async throws {
             let host = archive.host
             #expect(try host.perform("C", "add", ["a": 2, "b": 3]) == 5)
             #expect(try host.perform("C", "add", [2]) == 3)
@@ -97,7 +101,10 @@ import Testing
 
             #expect(try host.perform("Tally", "add") == 1)
             #expect(try await host.open("app://tally/4") == 5)
-            #expect(try await host.call("Tally", "reverse", ["über"]) == "rebü")
+            // It replies from a thread, which the thread sanitizer of a worker does not know.
+            if !(isIsolated && sanitizer == "thread") {
+                #expect(try await host.call("Tally", "reverse", ["über"]) == "rebü")
+            }
             #expect(try archive.test.failure("Tally", "add", [.int(.max)]).source == "Tally")
             #expect(archive.test.log.contains { $0.module == "Tally" && $0.message == "Tally is ready." })
         }

@@ -132,6 +132,29 @@ import Testing
         subscription.cancel()
     }
 
+    @Test func `The page of a method's route is shown, not that of another method about which no guard was asked`()
+        async throws
+    {
+        let notes = notes
+        try host.register(
+            Manifest("Doors", version: "1.0.0") {
+                Target("Doors") {
+                    Action("form", .context()) { context in try context.object("Door", NotedPage("form", notes)) }
+                        .remote()
+                    Action("secret", .context()) { context in try context.object("Door", NotedPage("secret", notes)) }
+                        .remote(requires: "login")
+                }
+                Page("Door", NotedPage.self) { Action.backData { page in page.name } }
+                Route("doors://open", to: "Doors/form").method(.post).transition(.present)
+                Route("doors://open", to: "Doors/secret").method(.get).transition(.present)
+            })
+        let navigator = Navigator(host, presenter: presenter)
+        let page = try #require(try await host.open("doors://open", method: .post, origin: .remote).object)
+        #expect(try await page.call("backData") == "form")
+        let error = await pluginError { try await host.open("doors://open", origin: .remote) }
+        #expect(error?.code == .refused && navigator.layers.count == 1)
+    }
+
     @Test func `Values of the caller ride along, and a page that is not remote is not reached`() async throws {
         let navigator = Navigator(host, presenter: presenter)
         try host.addRoute("shop://named", to: "Shop/page", transition: .present)

@@ -21,9 +21,9 @@ extension Calls {
     /// Opens a URL that should return the object of a page, for the program. The action gets the parameters that it
     /// declares; the page gets all of them.
     ///
-    /// - Parameter isAdmitted: Whether the guard has already let the URL pass.
+    /// - Parameter admission: The decision of the guard, if it was asked already.
     func openPage(
-        _ url: String, _ given: Parameters, isRemote: Bool, isAdmitted: Bool, parent: plugin_token
+        _ url: String, _ given: Parameters, isRemote: Bool, admission: RemoteAdmission?, parent: plugin_token
     ) async throws(PluginError) -> (result: Value, parameters: PageParameters) {
         // For a remote caller, the guard is asked first.
         while !isRemote, let module = try known(by: url, isRemote: false) {
@@ -38,8 +38,8 @@ extension Calls {
                 thread.table = .published
                 defer { thread.table = table }
                 let call = Call(
-                    parent: parent != 0 ? parent : thread.currentCall, timeout: 0, isRemote: isRemote,
-                    isAdmitted: isAdmitted, mode: .any, receiver: receiver, caller: .passUnretained(program))
+                    parent: parent != 0 ? parent : thread.currentCall, timeout: 0, isRemote: isRemote, mode: .any,
+                    receiver: receiver, caller: .passUnretained(program))
                 return try url.withRawText { (url) throws(PluginError) in
                     try given.lend { (given) throws(PluginError) in
                         guard isRemote else {
@@ -49,7 +49,7 @@ extension Calls {
                                 url, given, asksForObject: true, method: 0, call, thread, record, for: page)
                         }
                         return try openRemotely(
-                            url, given, RemoteOpening(asksForObject: true, page: noted), call, thread, record)
+                            url, given, RemoteOpening(page: noted, admission), call, thread, record)
                     }
                 }
             } ?? 0

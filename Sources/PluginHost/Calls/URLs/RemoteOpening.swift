@@ -21,24 +21,27 @@ struct RemoteOpening: Sendable {
         case redirect(String)
     }
 
-    init(asksForObject: Bool, method: RouteMethod = .get, page: NotedPage? = nil) {
+    init(asksForObject: Bool, method: RouteMethod, page: NotedPage? = nil) {
         (self.asksForObject, self.method, self.page) = (asksForObject, method, page)
+    }
+
+    /// Creates the opening of a page, on which the guard has decided if `admission` says so.
+    init(page: NotedPage, _ admission: RemoteAdmission?) {
+        self.init(asksForObject: true, method: admission?.method ?? .get, page: page)
+        guard let admission else { return }
+        (decision, isAnnounced) = (.pass(admission.subject), true)
     }
 }
 
-/// The subject of a guard's decision: where a URL leads, and what that demands of other programs.
-struct RemoteSubject: Equatable, Sendable {
-    let destination: String?
-    let demands: [String]
-
+extension RemoteSubject {
     init(_ resolution: Calls.RemoteResolution) {
         guard case .found(let resolution, let destination) = resolution else {
-            (self.destination, demands) = (nil, [])
+            self.init(destination: nil, demands: [])
             return
         }
         let route = resolution.route?.takeUnretainedValue().pattern.text ?? ""
-        self.destination = "\(resolution.target.text)/\(resolution.action.text) \(route)"
-        demands = destination.demands
+        self.init(
+            destination: "\(resolution.target.text)/\(resolution.action.text) \(route)", demands: destination.demands)
     }
 }
 
@@ -52,7 +55,6 @@ extension Calls {
         // Finding the route and asking the guard count towards the caller's timeout.
         let end = call.timeout > 0 ? deadline(in: call.timeout, from: plugin_host_coarse_now()) : 0
         var opening = opening
-        if call.isAdmitted { opening.isAnnounced = true }
         while true {
             let table = registry.current(thread)
             let other: String? = if case .redirect(let other) = opening.decision { other } else { nil }
@@ -90,7 +92,7 @@ extension Calls {
                 page.note(url.query, endpoint.map { .passUnretained($0) }, entries)
                 next.page?.parameters.withLock { $0 = page.parameters }
             }
-            switch try decide(url, found, entries, next, of: call.parent, isAdmitted: call.isAdmitted) {
+            switch try decide(url, found, entries, next, of: call.parent) {
             case .pass: break
             case .refuse(let message): throw PluginError(.refused, message)
             case .redirect(let other):
@@ -109,7 +111,8 @@ extension Calls {
                 }
                 throw .noRoute(url.text)
             }
-            if case .redirect = next.decision {} else { next.decision = .pass(RemoteSubject(found)) }
+            let subject = RemoteSubject(found)
+            if case .redirect = next.decision {} else { next.decision = .pass(subject) }
             if let module = knownModule(of: resolution, destination, in: table) {
                 return try start(module, for: .remoteURL(original.string, next), given, call, thread, record)
             }
@@ -119,7 +122,8 @@ extension Calls {
             }
             if dropped != 0, page == nil, let endpoint { logDrops(from: url.query, of: endpoint) }
             call.route = resolution.route
-            if !next.asksForObject, let token = try showPage(of: resolution, given, call, thread, record) {
+            let admission = RemoteAdmission(method: next.method, subject: subject)
+            if !next.asksForObject, let token = try showPage(of: resolution, admission, given, call, thread, record) {
                 return token
             }
             return try reachedCall(destination, resolution, entries, original, given, next, call, thread, record, table)
@@ -243,7 +247,7 @@ extension Calls {
     /// - Throws: The error of the parameters.
     private func decide(
         _ url: URLText, _ found: RemoteResolution, _ entries: UnsafeBufferPointer<plugin_entry>,
-        _ opening: RemoteOpening, of parent: plugin_token, isAdmitted: Bool = false
+        _ opening: RemoteOpening, of parent: plugin_token
     ) throws(PluginError) -> Verdict {
         var parameters: [String: Value] = [:]
         var demands: [String] = []
@@ -260,7 +264,6 @@ extension Calls {
             parameters = named(entries)
             names = url.targetAndAction(settings.schemes).map { ($0.text, $1.text) }
         }
-        if isAdmitted { return .pass }
         switch opening.decision {
         case .redirect: return .pass
         case .pass(let subject): if subject == RemoteSubject(found) { return .pass }

@@ -154,8 +154,8 @@ extension Calls {
             }
             let receiver = Receiver(Self.forward, Unmanaged.passRetained(self).toOpaque())
             let next = Call(
-                parent: call.parent, timeout: call.timeout, isRemote: call.isRemote, isAdmitted: call.isAdmitted,
-                mode: .any, receiver: receiver, isFresh: call.isFresh)
+                parent: call.parent, timeout: call.timeout, isRemote: call.isRemote, mode: .any, receiver: receiver,
+                isFresh: call.isFresh)
             do throws(PluginError) {
                 let inner = try parameters.lend { (entries) throws(PluginError) in
                     try proceed(entries, next, thread, record)

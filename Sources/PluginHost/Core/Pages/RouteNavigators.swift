@@ -3,11 +3,14 @@ import Synchronization
 
 /// A navigator as the call path sees it: it shows the pages of routes that declare a transition.
 protocol RouteNavigator: AnyObject, Sendable {
-    /// Opens the page of a URL about which the guard was already asked, and returns the page.
+    /// Opens the page of a URL, and returns the page.
     ///
-    /// - Parameter context: The context in which the calls are made.
+    /// - Parameters:
+    ///   - admission: The decision of the guard, which is asked again if the URL leads elsewhere by now.
+    ///   - context: The context in which the calls are made.
     func show(
-        _ url: String, _ parameters: [String: Value], by transition: Transition, in context: HostContext
+        _ url: String, _ admission: RemoteAdmission, _ parameters: [String: Value], by transition: Transition,
+        in context: HostContext
     ) async throws(PluginError) -> Object
 }
 

@@ -7,7 +7,7 @@ import PluginFile
 /// libraries that modules bring along, and the texts of both. All numbers are little-endian.
 enum RegistryLayout {
     /// The version of the form; part of the file's name.
-    static let version: UInt32 = 2
+    static let version: UInt32 = 3
     /// The largest file, in bytes.
     static let bytesMax = 256 << 20
     private static let magic: UInt64 = 0x3159_5254_5349_4750  // "PGISTRY1"
