@@ -1,5 +1,5 @@
 package import FoundationEssentials
-package import Glibc
+import Glibc
 package import PluginABI
 import PluginFile
 
@@ -13,7 +13,7 @@ import PluginFile
 /// - Parameter flags: `O_TRUNC`, or `O_EXCL` if the file must not exist yet.
 /// - Throws: `stagingFailed` if the file cannot be written; `unreadable` if it cannot be opened afterwards.
 package func writeFile(
-    _ content: Data, to path: String, mode: mode_t = 0o644, _ flags: Int32 = O_TRUNC
+    _ content: Data, to path: String, mode: UInt32 = 0o644, _ flags: Int32 = O_TRUNC
 ) throws(PluginError) {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode)
     let isWritten = descriptor >= 0 && content.withUnsafeBytes { SourceFile.write($0, to: descriptor) }
