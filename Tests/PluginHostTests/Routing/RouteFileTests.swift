@@ -150,6 +150,22 @@ import Testing
         #expect(throws: PluginError.self) { try host.host.addRoute("app://a", to: "Good/answer") }
     }
 
+    @Test func `a refused module leaves no routes behind, and displaces none`() async throws {
+        try host.put(#"{"app://a": "Good/answer"}"#, "x.routes.json")
+        try host.host.addRoute("app://p", to: "Good/answer")
+        for (name, routes) in [("R", ["app://a", "app://r", "app://p"]), ("S", ["app://r"])] {
+            let declared = routes.map { #"{"pattern": "\#($0)", "action": "\#(name)/answer"}"# }
+            let manifest = """
+                {"name": "\(name)", "version": "1.0.0", "targets": [{"name": "\(name)", "actions": [{"name": "answer"}]}],
+                 "routes": [\(declared.joined(separator: ", "))]}
+                """
+            try CModule(name: name, manifest: manifest).build(into: host.plugins, as: "\(name).so")
+        }
+        try await host.startAside()
+        #expect(host.states["R.so"] == "failed" && host.states["S.so"] == "active")
+        #expect(owners == ["app://a": "x.routes.json", "app://p": "the program", "app://r": "module S"])
+    }
+
     @Test func `a route of a file can be removed and updated like any other`() async throws {
         try host.put(#"{"app://a": "Good/answer", "app://b": "Good/answer"}"#, "x.routes.json")
         try await host.startAside()

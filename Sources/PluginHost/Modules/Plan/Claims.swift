@@ -62,7 +62,7 @@ struct Claims {
     ///
     /// - Throws: `conflict`, naming both modules.
     mutating func take(_ module: LoadedModule, _ file: String) throws(PluginError) {
-        let (outline, before) = (module.outline, routes)
+        let outline = module.outline
         let name = outline.name
         for target in outline.targets {
             guard let owner = targets[target] else { continue }
@@ -88,16 +88,25 @@ struct Claims {
                     + "\(service.priority), as does \(owner.name) (\(owner.file)). \(owner.name) keeps it; \(name) "
                     + "is not registered. Give one of them another priority or version.")
         }
-        for entry in module.routes {
-            if routes.isOverridden(entry) { continue }
+        try takeRoutes(of: module)
+        keep(module, file)
+    }
+
+    /// Inserts the routes of a new module, or none of them. The table has one owner, so that it is changed in place:
+    /// a copy to go back to would cost as much as all routes together for each module.
+    private mutating func takeRoutes(of module: LoadedModule) throws(PluginError) {
+        var (inserted, yielded): ([RouteEntry], [RouteEntry]) = ([], [])
+        for entry in module.routes where !routes.isOverridden(entry) {
             while let conflict = routes.insert(entry) {
                 guard let other = conflict.other, other.owner.isFile else {
-                    routes = before
+                    for entry in inserted { routes.remove(entry) }
+                    for entry in yielded { _ = routes.insert(entry, isKnown: true) }
                     throw .conflict(entry, conflict)
                 }
                 routes.remove(other)  // Routes of route files yield to those of modules.
+                yielded.append(other)
             }
+            inserted.append(entry)
         }
-        keep(module, file)
     }
 }
