@@ -21,8 +21,8 @@ public struct RouteStatus: Sendable {
     public let groups: [Int: String]
     /// The route's origin in words: a module, a file, or the program.
     public let owner: String
-    /// Other, equally specific patterns that match some of the same URLs. The pattern whose text sorts first is tried
-    /// first.
+    /// Other, equally specific patterns with the same method that match some of the same URLs. The pattern whose text
+    /// sorts first is tried first.
     public let overlaps: [String]
     /// Whether ``overlaps`` is complete. False if the pattern was not compared with every equally specific pattern,
     /// because comparing all routes would take too long.
@@ -104,7 +104,7 @@ extension PluginHost {
         }
     }
 
-    /// Replaces the route that has this pattern, regardless of its owner, in one step.
+    /// Replaces the route that has this pattern and this method (or none), regardless of its owner, in one step.
     ///
     /// If it was a route of a module or a file, the program's route overrides it until the program's route is removed,
     /// even if the module is replaced or the file changes.
@@ -117,8 +117,8 @@ extension PluginHost {
     ) throws(PluginError) {
         let entry = try entry(pattern, action, name, summary, defaults.get(), transition, groups, method)
         try changeRoutes { (routes, generations) throws(PluginError) in
-            guard let old = routes.table.entry(like: entry.pattern) else {
-                throw PluginError(.invalidURL, "There is no route “\(pattern.shortened)” to update.")
+            guard let old = routes.table.entry(like: entry.pattern), old.pattern.method == method else {
+                throw PluginError(.invalidURL, "There is no route “\(entry.pattern.title.shortened)” to update.")
             }
             let overridden = old.owner == .program ? old.overridden : old.owner
             try routes.replace(old, with: overridden.map(entry.overriding) ?? entry, generations)

@@ -1,3 +1,5 @@
+import PluginABI
+
 /// The pairs of patterns that match some of the same URLs and are equally specific, so that only their text decides.
 struct Overlaps {
     private var pairs: [Int: Set<Int>] = [:]
@@ -7,7 +9,8 @@ struct Overlaps {
     /// How many steps all comparisons of a listing may take together. They take some tenths of a second.
     static let mostSteps = 5_000_000
 
-    /// Compares patterns that are equally specific. Between other patterns, a segment decides.
+    /// Compares patterns that are equally specific and answer the same methods. Between other patterns, a segment or
+    /// the method decides.
     ///
     /// - Parameter budget: How many steps the comparisons may take. The remaining patterns are not compared.
     init(_ patterns: [RoutePattern], within budget: Int = Overlaps.mostSteps) {
@@ -77,6 +80,7 @@ struct Overlaps {
 
     /// The criteria that decide between patterns before their text does.
     private struct Rank: Hashable {
+        let method: RouteMethod?
         let scheme: String?
         let host: Component?
         let path: Component
@@ -94,6 +98,7 @@ struct Overlaps {
         }
 
         init(_ pattern: RoutePattern, _ path: PathPattern, host hostNumber: Int, path pathNumber: Int) {
+            method = pattern.method
             scheme = pattern.scheme
             host = pattern.host.map { Component($0, hostNumber) }
             self.path = Component(path, pathNumber)

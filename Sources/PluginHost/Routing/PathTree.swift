@@ -48,7 +48,7 @@ final class PathTree: PathNode, @unchecked Sendable {
     @exclusivity(unchecked) private(set) var general: [Edge] = []
     /// The entry of the path that ends here.
     @exclusivity(unchecked) private(set) var end: RouteEntry?
-    /// The entries of which a variant ends here, sorted by their text.
+    /// The entries of which a variant ends here, sorted by their keys.
     @exclusivity(unchecked) private(set) var variantEnds: [Edge] = []
     /// The maximum work that a search takes here and below. It may include routes below literals that were removed.
     @exclusivity(unchecked) private(set) var work = SearchWork(fixed: SearchWork.visit)
@@ -74,9 +74,21 @@ final class PathTree: PathNode, @unchecked Sendable {
 
     struct Edge {
         let rank: PathSegment.Rank
-        /// The sort key among edges of equal rank: the alphabetically first pattern below the edge.
-        let text: String
+        /// The sort key among edges of equal rank: the first one of the patterns below the edge.
+        let key: Key
         let step: Step
+
+        /// Decides between equally specific patterns of paths: those with a method come first, then the text decides.
+        struct Key: Comparable {
+            let answersAll: Bool
+            let text: String
+
+            init(_ pattern: RoutePattern) { (answersAll, text) = (pattern.method == nil, pattern.path?.text ?? "") }
+
+            static func < (left: Key, right: Key) -> Bool {
+                left.answersAll == right.answersAll ? left.text < right.text : right.answersAll
+            }
+        }
 
         enum Step {
             /// One segment with a shape, decided by an automaton.
@@ -128,26 +140,25 @@ extension PathTree {
         case .mixed(let parts), .expression(let parts):
             let shape = parts.shape
             var child: PathNode?
-            var (automaton, before): (Automaton?, String?)
+            var (automaton, before): (Automaton?, Edge.Key?)
             if let index = tree.specific.firstIndex(where: { $0.step.isSegment(shape) }) {
                 let old = tree.specific.remove(at: index)
-                before = old.text
+                before = old.key
                 if case .segment(_, let known, let node) = old.step { (automaton, child) = (known, node) }
             }
-            let written = path.text
-            var isThere = false
+            var (old, new): (Edge.Key?, Edge.Key?)
             updateNode(&child, path, variant, behind: depth + 1) { entry in
+                old = entry.map { Edge.Key($0.pattern) }
                 change(&entry)
-                isThere = entry?.pattern.path?.text == written
+                new = entry.map { Edge.Key($0.pattern) }
             }
             guard let child else { return }
-            let text =
-                if isThere { min(before ?? written, written) } else if let before, before != written { before } else {
-                    child.firstText
-                }
+            // If the first pattern was removed, another one is the first.
+            let known: Edge.Key? = if let new { min(before ?? new, new) } else { before == old ? nil : before }
+            guard let key = known ?? child.firstKey else { return }
             let step = Edge.Step.segment(
                 shape, automaton ?? Automaton(bounded: parts, delimiter: PathScalars.separator), child)
-            tree.insert(Edge(rank: segment.rank, text: text, step: step))
+            tree.insert(Edge(rank: segment.rank, key: key, step: step))
         }
     }
 
@@ -190,7 +201,8 @@ extension PathTree {
             ?? takeRest(shape, variant, from: &general)
         change(&entry)
         guard let entry else { return }
-        let edge = Edge(rank: rest ?? .literal, text: path.text, step: .rest(shape, variant: variant, entry))
+        let step = Edge.Step.rest(shape, variant: variant, entry)
+        let edge = Edge(rank: rest ?? .literal, key: Edge.Key(entry.pattern), step: step)
         rest == nil ? Self.insert(edge, into: &variantEnds) : insert(edge)
     }
 
@@ -207,7 +219,7 @@ extension PathTree {
     }
 
     private static func insert(_ edge: Edge, into edges: inout [Edge]) {
-        let index = edges.firstIndex { (edge.rank, edge.text) < ($0.rank, $0.text) }
+        let index = edges.firstIndex { (edge.rank, edge.key) < ($0.rank, $0.key) }
         edges.insert(edge, at: index ?? edges.endIndex)
     }
 }
@@ -273,13 +285,13 @@ extension PathNode {
         if let entry { body(entry, 0) } else { tree?.visitVariants(body) }
     }
 
-    /// The text that sorts first of all patterns here and below.
-    fileprivate var firstText: String {
-        var first: String?
+    /// The first key of all patterns here and below.
+    fileprivate var firstKey: PathTree.Edge.Key? {
+        var first: PathTree.Edge.Key?
         visitEntries { entry, _ in
-            guard let text = entry.pattern.path?.text else { return }
-            first = min(first ?? text, text)
+            let key = PathTree.Edge.Key(entry.pattern)
+            first = min(first ?? key, key)
         }
-        return first ?? ""
+        return first
     }
 }

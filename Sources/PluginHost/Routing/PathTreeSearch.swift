@@ -22,23 +22,24 @@ extension PathTree {
         /// The variant of the path that matches.
         fileprivate let variant: Int
 
-        /// Returns whether this entry is more specific than another that matches the same URL, or is equally specific
-        /// and has the text that sorts first.
+        /// Returns whether this entry precedes another that matches the same URL: whether it is more specific, or is
+        /// equally specific and alone has a method, or has the text that sorts first.
         func precedes(_ other: Found) -> Bool {
             let (mine, others) = (entry.takeUnretainedValue().pattern, other.entry.takeUnretainedValue().pattern)
             guard let path = mine.path, let otherPath = others.path else { return false }
             let specificity = path.specificity(ofVariant: variant)
             let otherSpecificity = otherPath.specificity(ofVariant: other.variant)
             if specificity != otherSpecificity { return specificity.lexicographicallyPrecedes(otherSpecificity) }
+            if (mine.method == nil) != (others.method == nil) { return others.method == nil }
             return (mine.host?.text ?? "", path.text) < (others.host?.text ?? "", otherPath.text)
         }
 
         /// Returns whether this entry precedes every other that is equally specific up to the end of the URL and whose
-        /// text does not sort before `text`.
-        fileprivate func precedesAll(from text: String) -> Bool {
+        /// key does not sort before `key`.
+        fileprivate func precedesAll(from key: Edge.Key) -> Bool {
             let pattern = entry.takeUnretainedValue().pattern
             guard let path = pattern.path, pattern.host?.names.isEmpty != false else { return false }
-            return path.variants.isEmpty && path.rest == nil && path.text <= text
+            return path.variants.isEmpty && path.rest == nil && Edge.Key(pattern) <= key
         }
     }
 
@@ -162,7 +163,7 @@ extension PathTree {
             var best: (found: Found, rank: PathSegment.Rank)?
             for edge in edges {
                 if let best {
-                    let isDecided = index + 1 >= segments.count && best.found.precedesAll(from: edge.text)
+                    let isDecided = index + 1 >= segments.count && best.found.precedesAll(from: edge.key)
                     if isDecided || edge.rank != best.rank { break }
                 }
                 guard let found = follow(edge, index) else { continue }

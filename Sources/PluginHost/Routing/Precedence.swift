@@ -16,7 +16,10 @@ extension RoutePattern {
             if let rule { return rule }
         }
         let rule = path.rule(precedingBy: otherPath, for: PathScalars.scalars(url.path)) { "segment \($0)" }
-        return rule ?? "it is equally specific, and its text sorts after that of the other"
+        if let rule { return rule }
+        return method == nil && other.method != nil
+            ? "it is equally specific and answers every method, the other only this one"
+            : "it is equally specific, and its text sorts after that of the other"
     }
 
     /// Returns whether this pattern is more specific than another, which matches the same URL.
@@ -55,13 +58,19 @@ extension PathPattern {
         return nil
     }
 
-    /// Returns how specific the variant is that matches a component.
+    /// Returns how specific the most specific of the variants is that match a component.
     fileprivate func specificity(for component: [UInt32]) -> [UInt8] {
+        guard !variants.isEmpty else { return specificity(ofVariant: 0) }
         var steps = 0
-        let number = variants.indices.first { number in
-            component.withUnsafeBufferPointer { automaton(ofVariant: number).accepts($0, counting: &steps) }
+        var best: [UInt8]?
+        for number in variants.indices {
+            let specificity = specificity(ofVariant: number)
+            if let best, !specificity.lexicographicallyPrecedes(best) { continue }
+            if component.withUnsafeBufferPointer({ automaton(ofVariant: number).accepts($0, counting: &steps) }) {
+                best = specificity
+            }
         }
-        return specificity(ofVariant: number ?? 0)
+        return best ?? specificity(ofVariant: 0)
     }
 
     /// Returns the words for an element of ``specificity(ofVariant:)``.

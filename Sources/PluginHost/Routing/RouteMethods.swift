@@ -29,7 +29,7 @@ extension RouteTable {
     /// specific, the one that answers no other method wins.
     ///
     /// - Parameters:
-    ///   - steps: Increased by the number of steps taken: at most twice ``mostSteps``.
+    ///   - steps: Increased by the number of steps taken: at most ``mostSteps``.
     ///   - isWanted: As for ``match(_:counting:where:)``.
     func match(
         _ url: URLText, _ method: RouteMethod, counting steps: inout Int, where isWanted: (RouteEntry) -> Bool
@@ -65,12 +65,29 @@ extension RouteTable {
     func methods(
         of url: URLText, besides missing: RouteMethod? = nil, where isWanted: (RouteEntry) -> Bool
     ) -> [RouteMethod] {
+        var steps = 0
+        return methods(of: url, besides: missing, counting: &steps, where: isWanted)
+    }
+
+    /// Returns the methods for which a route, or a fallback, matches.
+    ///
+    /// - Parameter steps: Increased by the number of steps taken: at most ``mostSteps``.
+    func methods(
+        of url: URLText, besides missing: RouteMethod?, counting steps: inout Int, where isWanted: (RouteEntry) -> Bool
+    ) -> [RouteMethod] {
         if missing == .get, root.others.isEmpty { return [] }
+        // Each table is searched once.
+        var isGet = false
+        let shared = match(url, counting: &steps) { entry in
+            guard isWanted(entry) else { return false }
+            if entry.pattern.method == .get { isGet = true }
+            return entry.pattern.method == nil
+        }
         return RouteMethod.allCases.filter { method in
             if method == missing { return false }
-            var steps = 0
-            let found = match(url, method, counting: &steps, where: { $0.pattern.answers(method) && isWanted($0) })
-            return (found ?? fallback(url, method)).map { isWanted($0.entry.takeUnretainedValue()) } ?? false
+            if shared != nil || method == .get && isGet { return true }
+            if let own = root.others[method], own.match(url, counting: &steps, where: isWanted) != nil { return true }
+            return fallback(url, method).map { isWanted($0.entry.takeUnretainedValue()) } ?? false
         }
     }
 }

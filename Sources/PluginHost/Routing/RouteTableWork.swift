@@ -1,26 +1,29 @@
 extension RouteTable {
     /// Returns the number of steps of the slowest URL that a pattern may affect, if they are too many; otherwise `nil`.
+    /// The tables of all methods count together, since a URL may be searched in each of them.
     func excess(with pattern: RoutePattern) -> Int? {
-        if let method = pattern.separateMethod, let table = root.others[method] {
-            return table.ownExcess(with: pattern)
-        }
-        return ownExcess(with: pattern)
+        guard pattern.path != nil else { return nil }
+        func sum(_ steps: (RouteTable) -> Int) -> Int { root.others.values.reduce(steps(self)) { $0 + steps($1) } }
+        // The known work may include routes that were removed, so it is recomputed if it exceeds the limit.
+        guard sum({ $0.steps(near: pattern, \.work, $0.root.schemeWork) }) > mostSteps else { return nil }
+        let exact = sum { $0.steps(near: pattern, \.exactWork, $0.exactSchemeWork) }
+        return exact > mostSteps ? exact : nil
     }
 
-    private func ownExcess(with pattern: RoutePattern) -> Int? {
-        guard pattern.path != nil else { return nil }
-        func steps(_ work: (Hosts) -> SearchWork, _ allSchemes: () -> SearchWork) -> Int {
-            let hosts = pattern.scheme.flatMap { $0.withRawText { root.schemes.find($0)?.takeUnretainedValue() } }
-            return ((hosts.map(work) ?? allSchemes()) + work(root.anyScheme)).steps
-        }
-        // The known work may include routes that were removed, so it is recomputed if it exceeds the limit.
-        guard steps(\.work, { root.schemeWork }) > mostSteps else { return nil }
-        let exact = steps(\.exactWork) {
-            var most = SearchWork()
-            root.schemes.visit { most = most.or($0.exactWork) }
-            return most
-        }
-        return exact > mostSteps ? exact : nil
+    /// Returns the steps of the slowest URL that a pattern may affect, in this table alone.
+    private func steps(
+        near pattern: RoutePattern, _ work: (Hosts) -> SearchWork, _ allSchemes: @autoclosure () -> SearchWork
+    ) -> Int {
+        let hosts = pattern.scheme.map { $0.withRawText { root.schemes.find($0)?.takeUnretainedValue() } }
+        let below = hosts.map { $0.map(work) ?? SearchWork() } ?? allSchemes()
+        return (below + work(root.anyScheme)).steps
+    }
+
+    /// The maximum work that a search below any scheme takes, recomputed without the routes that were removed.
+    private var exactSchemeWork: SearchWork {
+        var most = SearchWork()
+        root.schemes.visit { most = most.or($0.exactWork) }
+        return most
     }
 
     /// Returns the route that takes the most steps among those that a URL of a pattern may reach. Routes of files are

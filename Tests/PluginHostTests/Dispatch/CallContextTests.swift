@@ -294,6 +294,34 @@ import Testing
         #expect(try host.perform("One", "canOpen", ["app://Open/door"]) == 0)
     }
 
+    @Test func `The rest of a call has its context on another thread of an interceptor, too`() throws {
+        let module = CModule(
+            name: "Away", moreManifest: "\"interceptors\": [{\"name\": \"away\"}],",
+            code: """
+                static plugin_object rest;
+                static void *go_on(void *token) {
+                    plugin_request request = plugin_request_object(rest, PLUGIN_STRING(PLUGIN_INTERCEPTED_REST), NULL, 0);
+                    host->perform(host, 0, &request, pass_on, token);
+                    return NULL;
+                }
+                static void away(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
+                    (void)data, (void)count;
+                    rest = arguments[1].as.object;
+                    pthread_t thread;
+                    pthread_create(&thread, NULL, go_on, (void *)call->token);
+                    pthread_join(thread, NULL);
+                }
+                """, moreFunctions: "{TEXT(\"~away\"), away, NULL}")
+        let test = try TestHost([module.build()])
+        try test.host.register(
+            Manifest("Door", version: "1.0.0") {
+                Target("Door") { Action("ring", .context()) { $0.caller ?? "nobody" } }
+            })
+        try test.host.updateInterceptors([.init("Away", "away", for: .target("Door"))])
+        let caller = try test.host.withCallContext(context) { try $0.perform("Door", "ring") }
+        #expect(caller == "ada")
+    }
+
     @Test(arguments: settings([[], ["One"], ["Two"]]))
     func `An interceptor makes a span around each call from module to module`(isolated: Set<String>) async throws {
         let test = try host(isolating: isolated)

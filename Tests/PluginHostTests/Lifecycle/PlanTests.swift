@@ -10,7 +10,8 @@ import Testing
 /// Which file of each module serves, and what happens to the others.
 @Suite struct PlanTests {
     /// Files in words, `a.so A 1.0.0 #7 needs B route a://b service S:1.0.0:5 targets T S`, where `#7` is the content
-    /// and `:5` the priority of the service. `a.so broken A 1.0.0` is a file that could not be started.
+    /// and `:5` the priority of the service. `a.so broken A 1.0.0` is a file that could not be started,
+    /// `a.so library B 1.0.0` a library that the module B needs.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let files: [String]
@@ -133,6 +134,10 @@ import Testing
             "a.so B 1.0.0 #3", "b.so A 1.0.0 #1", besides: "a.so A 2.0.0 #2", serves: "b.so a.so",
             verdicts: "a.so:serves b.so:serves", leaves: "A"),
         Case(
+            "If the file of a module is a library of another one, another file serves",
+            "a.so library B 1.0.0", "b.so A 1.5.0 #1", besides: "a.so A 2.0.0 #2", serves: "b.so",
+            verdicts: "b.so:serves", leaves: "A"),
+        Case(
             "A copy whose name comes first is no reason to start again", "a.so A 1.0.0 #1", "b.so A 1.0.0 #1",
             besides: "b.so A 1.0.0 #1", serves: "b.so", verdicts: "a.so:superseded b.so:serves"),
         Case(
@@ -192,7 +197,8 @@ import Testing
         var words = text.split(separator: " ").map(String.init)[...]
         let path = words.removeFirst()
         let isBroken = words.first == "broken"
-        if isBroken { words.removeFirst() }
+        let isLibrary = words.first == "library"
+        if isBroken || isLibrary { words.removeFirst() }
         let (name, version) = (words.removeFirst(), words.removeFirst())
         var content = UInt64(bitPattern: Int64(text.hashValue))
         var (requirements, targets, services, routes) = ([String](), [String](), [String](), [RouteEntry]())
@@ -235,6 +241,7 @@ import Testing
             staged, toolchain: "", abiMinor: 0, manifest: manifest, routes: routes, description: description,
             functions: [:],
             factories: [:])
+        if isLibrary { return FileRecord(path: path, folder: "", identity: nil, content: .library(of: name)) }
         let error = PluginError(.activationFailed, "It was not started.")
         return FileRecord(
             path: path, folder: "", identity: nil,

@@ -19,6 +19,20 @@ import Testing
         }
     }
 
+    @Test("routes between which the method decides do not overlap")
+    func methods() throws {
+        try withHost("ModuleA") { host throws in
+            try host.addRoute("app://o/:a(\\d+)", to: "A/fetchDetail", method: .get)
+            try host.addRoute("app://o/:a([1-5]+)", to: "A/fetchDetail", method: .post)
+            try host.addRoute("app://o/:a([2-6]+)", to: "A/fetchDetail")
+            try host.addRoute("app://o/:a([3-7]+)", to: "A/fetchDetail", method: .post)
+            let routes = Dictionary(uniqueKeysWithValues: host.routes.map { ($0.pattern, $0.overlaps) })
+            #expect(routes["app://o/:a(\\d+)"] == [] && routes["app://o/:a([2-6]+)"] == [])
+            #expect(routes["app://o/:a([1-5]+)"] == ["app://o/:a([3-7]+)"])
+            #expect(routes["app://o/:a([3-7]+)"] == ["app://o/:a([1-5]+)"])
+        }
+    }
+
     @Test("the search for overlaps keeps to its bound in total, and routes that were not compared say so")
     func unfinishedOverlaps() throws {
         try withHost("ModuleA") { host throws in

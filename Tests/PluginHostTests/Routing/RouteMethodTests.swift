@@ -1,7 +1,7 @@
 import PluginABI
-import PluginHost
 import Testing
 
+@testable import PluginHost
 @testable import TestSupport
 
 /// Routes that answer one HTTP method only.
@@ -100,6 +100,74 @@ import Testing
         #expect(host.resolve("https://a/shop/7").methods.isEmpty && !host.removeRoute("https://*/shop/:id"))
         host.removeRoutes(ofModule: "Shop")
         #expect(host.routes.isEmpty)
+    }
+
+    /// Patterns that are equally specific for a URL. The text of the first one sorts first.
+    @Test(arguments: [
+        ("app://m/:a(\\d+)", "app://m/:z([0-9])", "app://m/7"), ("app://m/:a-7/b", "app://m/b-:x/b", "app://m/b-7/b"),
+        ("app://m/:a-1/:b", "app://m/a-:b/:c", "app://m/a-1/x"), ("app://m/x{/a}?", "app://m/x{/b}?", "app://m/x"),
+        ("app://:a(\\d).m/x", "app://:z([0-8]).m/x", "app://7.m/x"), ("app://m/:a-*", "app://m/b-*", "app://m/b-1"),
+    ])
+    func `Of equally specific routes, the one with the method wins`(all: String, one: String, url: String) throws {
+        for method in [RouteMethod.get, .post] {
+            for isFirst in [true, false] {
+                if isFirst { try host.addRoute(one, to: "Shop/sent", method: method) }
+                try host.addRoute(all, to: "Shop/home")
+                if !isFirst { try host.addRoute(one, to: "Shop/sent", method: method) }
+                let found = host.resolve(url, method: method)
+                #expect(found.route == one)
+                for other in found.others where other.pattern == all {
+                    #expect(other.reason == "it is equally specific and answers every method, the other only this one")
+                }
+                host.removeRoute(one)
+                #expect(host.resolve(url, method: method).route != one)
+                host.removeRoute(all)
+            }
+        }
+    }
+
+    @Test func `A pattern for one method has the rank of the best of its variants that matches`() throws {
+        try host.addRoute("app://s/x{/:a}?{/b}?", to: "Shop/sent", method: .post)
+        try host.addRoute("app://s/x/:n(\\w)", to: "Shop/home")
+        let actions = [("b", RouteMethod.post), ("c", .post), ("b", .get)].map {
+            host.resolve("app://s/x/\($0)", method: $1).action
+        }
+        #expect(actions == ["Shop/sent", "Shop/home", "Shop/home"])
+        try host.addRoute("app://s/x{/:a}?{/b}?{/c}?", to: "Shop/any", method: .get)
+        let other = host.resolve("app://s/x/b").others.first
+        #expect(other?.reason == "segment 2 is a group with an expression, which a literal precedes")
+    }
+
+    @Test func `A route is updated for its method, and an override stays if its owner changes the method`() throws {
+        let error = #expect(throws: PluginError.self) {
+            try host.updateRoute("https://*/shop/:id", to: "Shop/any")
+        }
+        #expect(error?.code == .invalidURL && open("https://a/shop/7", .get) == "show 7")
+        #expect(throws: PluginError.self) { try host.updateRoute("https://*/any/:id", to: "Shop/sent", method: .get) }
+        try host.updateRoute("https://*/any/:id", to: "Shop/show")
+        #expect(open("https://a/any/x", .get) == "show x" && open("https://a/any/x", .put) == "show x")
+
+        func module(_ version: String, _ routes: String) -> CModule {
+            CModule(name: "Two", version: version, moreManifest: "\"routes\": [\(routes)],")
+        }
+        let test = try TestHost { configuration, _ in configuration.watches = false }
+        let all = #"{"pattern": "app://two/x", "action": "Two/answer"}"#
+        let some = ["POST", "GET"].map { all.dropLast() + #", "method": "\#($0)"}"# }.joined(separator: ", ")
+        try module("1.0.0", all).build(into: test.plugins, as: "two.so")
+        try test.put(#"{"app://three/1": {"action": "Two/answer"}}"#, "three.routes.json")
+        try test.start()
+        try test.host.register(
+            Manifest("Own", version: "1.0.0") { Target("Own") { Action("act") { "own" } } })
+        try test.host.updateRoute("app://two/x", to: "Own/act")
+        try module("2.0.0", some).build(into: test.plugins, as: "two.so")
+        try test.host.lifecycle.update()
+        #expect(test.status("two.so")?.version == "2.0.0" && test.host.problems.isEmpty)
+        for method in [RouteMethod.get, .post] { #expect(try test.host.open("app://two/x", method: method) == "own") }
+        #expect(test.host.removeRoute("app://two/x"))
+        try test.put(#"{"app://three/2": {"action": "Two/answer"}}"#, "more.routes.json")
+        try test.host.lifecycle.update()
+        #expect(test.host.resolve("app://three/2").action == "Two/answer")
+        #expect(test.host.resolve("app://two/x").methods.isEmpty)
     }
 
     @Test func `A module with two routes of one pattern, one of them for every method, is refused`() {

@@ -59,6 +59,36 @@ import Testing
         }
     }
 
+    @Test("the routes of all methods count together, and finding the methods of a URL takes no more steps")
+    func methods() throws {
+        let most = 12_000_000
+        let methods = [nil] + RouteMethod.allCases
+        var table = RouteTable(mostSteps: most)
+        var conflict: RouteTable.Conflict?
+        for number in 0..<200 where conflict == nil {
+            let pattern = try RoutePattern("a://h/*\(number)*").answering(methods[number % methods.count])
+            conflict = table.insert(
+                try RouteEntry(pattern, to: "T/a", name: nil, summary: "", defaults: [:], owner: .program))
+        }
+        guard case .work(let steps, _) = conflict else {
+            Issue.record("all routes are accepted")
+            return
+        }
+        #expect(steps > most)
+        for url in [Self.filled("a://h/", "x"), Self.filled("a://h/", "01")] {
+            try URLText.read(url) { url in
+                var steps = 0
+                _ = table.methods(of: url, besides: nil, counting: &steps) { _ in true }
+                #expect((most / 20...most).contains(steps))
+                for method in RouteMethod.allCases {
+                    var steps = 0
+                    _ = table.match(url, method, counting: &steps) { _ in true }
+                    #expect(steps <= most, "\(method)")
+                }
+            }
+        }
+    }
+
     @Test("a hundred routes behind a wildcard are found in a fraction of the allowed steps")
     func wildcards() throws {
         var table = RouteTable()

@@ -6,8 +6,9 @@ import Testing
 
 /// Which of several routes that match a URL is found, and where only the text of the patterns decides.
 @Suite struct SpecificityTests {
-    private static func entry(_ pattern: String) throws -> RouteEntry {
-        try RouteEntry(RoutePattern(pattern), to: "T/a", name: nil, summary: "", defaults: [:], owner: .program)
+    private static func entry(_ pattern: String, _ method: RouteMethod? = nil) throws -> RouteEntry {
+        try RouteEntry(
+            RoutePattern(pattern).answering(method), to: "T/a", name: nil, summary: "", defaults: [:], owner: .program)
     }
 
     private static func table(_ patterns: [String]) throws -> RouteTable {
@@ -194,7 +195,10 @@ import Testing
                         candidates.append(
                             Candidate(
                                 pattern: pattern.text,
-                                rank: [[pattern.scheme == nil ? 1 : 0], host, own.specificity(ofVariant: variant)],
+                                rank: [
+                                    [pattern.scheme == nil ? 1 : 0], host, own.specificity(ofVariant: variant),
+                                    [pattern.method == nil ? 1 : 0],
+                                ],
                                 texts: [pattern.host?.text ?? "", own.text]))
                     }
                 }
@@ -234,7 +238,8 @@ import Testing
         for _ in 0..<60 {
             var (table, entries) = (RouteTable(), [RouteEntry]())
             for _ in 0..<20 {
-                guard let entry = try? Self.entry(Self.pattern(&generator)) else { continue }
+                let method: RouteMethod? = Int.random(in: 0..<4, using: &generator) == 0 ? .get : nil
+                guard let entry = try? Self.entry(Self.pattern(&generator), method) else { continue }
                 if table.insert(entry) == nil { entries.append(entry) }
             }
             for _ in 0..<5 {

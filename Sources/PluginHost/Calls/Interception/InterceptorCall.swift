@@ -103,10 +103,15 @@ extension InterceptedInvocation {
 }
 
 extension InterceptedInvocation.Frame {
-    /// The frame for calls that are made from within the call that this thread works on.
+    /// The frame for calls that are made from within the call that this thread works on, if that is made within the
+    /// intercepted one. An interceptor can also call the rest from a thread of its own, without a parent.
     fileprivate var within: Self {
         var inner = self
-        inner.parent = ThreadContext.current?.currentCall ?? token
+        if let current = ThreadContext.current?.currentCall,
+            CallChain(from: current).contains(where: { $0.token == token })
+        {
+            inner.parent = current
+        }
         return inner
     }
 }

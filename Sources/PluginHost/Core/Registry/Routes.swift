@@ -101,15 +101,19 @@ struct Routes: Sendable {
     /// Removes a route, whatever its owner.
     mutating func remove(_ entry: RouteEntry, _ modules: [any RouteOwner]) {
         table.remove(entry)
+        let (shape, method) = (entry.pattern.shape, entry.pattern.method)
+        // The owner of a route that is overridden may have changed the route's method.
+        func isMeant(_ pattern: RoutePattern) -> Bool {
+            let isOverridden = entry.overridden != nil && (pattern.method == nil || method == nil)
+            return (pattern.method == method || isOverridden) && pattern.answering(method).shape == shape
+        }
         for owner in [entry.owner, entry.overridden].compactMap(\.self) {
-            let shape = entry.pattern.shape
             switch owner {
             case .program: break
-            case .file(let path): files[path]?.removeAll { $0.pattern.shape == shape }
+            case .file(let path): files[path]?.removeAll { isMeant($0.pattern) }
             case .module(let name):
                 for generation in modules where generation.name == name {
-                    let own = generation.routes.first { $0.pattern.shape == shape }
-                    if let own { removed.insert(ObjectIdentifier(own)) }
+                    for own in generation.routes where isMeant(own.pattern) { removed.insert(ObjectIdentifier(own)) }
                 }
             }
         }
@@ -123,9 +127,10 @@ extension RouteEntry {
 }
 
 extension RouteTable {
-    /// Returns whether the program has overridden this route with one of its own.
+    /// Returns whether the program has overridden this route with one of its own. The route may have another method
+    /// than the one that was overridden.
     func isOverridden(_ entry: RouteEntry) -> Bool {
-        guard let other = self.entry(like: entry.pattern) else { return false }
+        guard let other = self.entry(like: entry.pattern) ?? otherMethod(like: entry.pattern) else { return false }
         return other.overridden == entry.owner
     }
 }

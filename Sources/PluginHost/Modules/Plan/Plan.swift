@@ -237,11 +237,11 @@ struct Plan {
     }
 
     /// Returns where a module that serves, and whose content is no longer in a file, stands among the candidates:
-    /// before files with lower versions, if the new content of its own file cannot be served; otherwise last.
+    /// before files with lower versions, if the new content of its own file is a version that cannot be served, or is
+    /// unknown; otherwise last.
     private static func place(of served: Served, behind ranked: [Candidate], _ record: FileRecord?) -> Int {
-        guard let record, record.claimedModule.map({ $0.outline.name == served.name }) ?? true else {
-            return ranked.count
-        }
+        guard let record, !record.isLibrary, record.claimedModule.map({ $0.outline.name == served.name }) ?? true
+        else { return ranked.count }
         let successor = ranked.firstIndex { $0.path.hasBytes(of: served.path) }.map { $0 + 1 } ?? 0
         return ranked[successor...].firstIndex { $0.outline.version <= served.module.outline.version }
             ?? ranked.count

@@ -76,6 +76,9 @@ struct FileRecord {
     /// Whether the file is being written, so that it must be scanned again.
     var isAwaited: Bool { if case .beingWritten = content { true } else { false } }
 
+    /// Whether the file is a library that a module needs.
+    var isLibrary: Bool { if case .library = content { true } else { false } }
+
     /// The module in the file, or the one it contained before it was being written.
     var loaded: Loaded? {
         switch content {

@@ -186,9 +186,12 @@ struct FileScan {
         }
     }
 
-    /// Returns the module that was known of a file, so that callers of its actions receive the error.
+    /// Returns the module that was known of a file, so that callers of its actions receive the error, and it can be
+    /// retried by its name.
     private func knownModule(of record: FileRecord) -> LoadedModule? {
-        guard let known = context.folders.records[record.path]?.module, !known.isOpen else { return nil }
+        guard let present = context.folders.records[record.path] else { return nil }
+        if case .failed(_, let module) = present.content { return present.hasContent(of: record) ? module : nil }
+        guard let known = present.module, !known.isOpen else { return nil }
         return known
     }
 

@@ -128,6 +128,7 @@ struct Rollback {
 
     private func bring(_ returning: Return) throws(PluginError) -> PlannedChange {
         let version = returning.module.outline.version
+        let served = served
         var records = context.folders.records
         if let other = records[returning.path]?.claimedModule?.outline.name, other != name {
             throw PluginError(
@@ -135,10 +136,13 @@ struct Rollback {
         }
         records[returning.path] = FileRecord(returning)
         let present = context.folders.files(holding: name)
-        // The version would not serve if a file with the same or a higher version remained.
-        let moved = present.filter {
-            $0.path != returning.path && $0.module.outline.version >= version
-                && !Plan.isSame($0.module, returning.module)
+        // The version would not serve if a file with the same or a higher version remained, or a file whose content
+        // cannot replace what was loaded from it.
+        let moved = present.filter { file in
+            let isInTheWay = served.map { $0.path == file.path && !Plan.isSame($0.module, file.module) } ?? false
+            return file.path != returning.path
+                && (isInTheWay
+                    || file.module.outline.version >= version && !Plan.isSame(file.module, returning.module))
         }
         for file in moved { records[file.path] = nil }
         let plan = context.plan(with: records)
