@@ -44,6 +44,7 @@ private struct Visit {
         try await open(port)
         try await dropsAFile(gateway)
         try await isOperatedByKeyboard()
+        try await keepsForms(gateway)
         try await showsHostileTexts()
         try await followsACrash()
         try await retriesAFailure()
@@ -190,6 +191,21 @@ private struct Visit {
         try await becomes("document.querySelectorAll('#module-list tbody tr').length > 3")
     }
 
+    /// A form stays as it is while the module is replaced.
+    private func keepsForms(_ gateway: TestGateway) async throws {
+        let input = "document.querySelector('details[data-action=\"Lab/number\"] .field input')"
+        try await choose("Lab")
+        try await openForm("Lab/number")
+        try await browser.run("\(input).value = '42'; \(input).focus(); window.kept = \(input)")
+        var next = labModule
+        next.version = "2.0.0"
+        try next.build(into: gateway.plugins, as: "0.so")
+        try await becomes("\(text("#details .facts")).includes('2.0.0')")
+        try await becomes("[...document.querySelectorAll('#details button')].some(b => b.textContent === 'Roll back…')")
+        let isKept = "return \(input) === window.kept && document.activeElement === window.kept && window.kept.value"
+        #expect(try await browser.run(isKept) == "42")
+    }
+
     private func showsHostileTexts() async throws {
         try await choose("Hostile")
         try await openForm("Hostile/run")
@@ -219,6 +235,8 @@ private struct Visit {
         try await becomes("\(text("#event-list")).includes('crashed Crashing')")
         try await becomes("\(text("#event-list")).includes('restarted Crashing')")
         try await becomes("\(text("#details .facts")).includes('Restarts1')")
+        // The form is still there, with its answer.
+        try await becomes("\(answer("Crashing/crash")).includes('502')")
     }
 
     private func retriesAFailure() async throws {
