@@ -246,8 +246,21 @@ private struct Visit {
         #expect(FileManager.default.createFile(atPath: needed, contents: nil))
         try await press("Retry…")
         try await becomes("\(text("#dialog-content")).includes('loads Late again')")
-        try await browser.run("document.getElementById('dialog-do').click()")
-        try await becomes("\(state("Late")) === 'active'")
+        // While it runs, Escape does not hide it.
+        try await browser.run(
+            """
+            const original = window.fetch;
+            window.fetch = async (path, options) => {
+                if (path === 'page/retry') await new Promise(resolve => { window.goOn = resolve; });
+                return original(path, options);
+            };
+            document.getElementById('dialog-do').click();
+            """)
+        try await browser.type("\u{E00C}")
+        let isRunning = "document.querySelector('dialog').open && document.getElementById('dialog-cancel').disabled"
+        #expect(try await browser.run("return \(isRunning)") == true)
+        try await browser.run("window.goOn()")
+        try await becomes("\(state("Late")) === 'active' && !document.querySelector('dialog').open")
         #expect(try await browser.run("return document.querySelector('dialog').open") == false)
     }
 

@@ -70,8 +70,9 @@ struct ServeSettings {
         }
         guard Self.isPath(gateway.prefix) else {
             throw node.error(
-                ["prefix"], "“prefix” must be a path as it stands in a URL: without “?”, “#”, spaces, the segments “.” "
-                    + "and “..”, and characters that are not ASCII.")
+                ["prefix"],
+                "“prefix” must be a path as it stands in a URL: without “?”, “#”, spaces, the segments “.” and “..”, and "
+                    + "characters that are not ASCII.")
         }
         if let word = try node.text("page") {
             guard let page = GatewayConfiguration.Page(rawValue: word) else {

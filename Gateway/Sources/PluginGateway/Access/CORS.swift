@@ -24,9 +24,10 @@ public struct CORS: Sendable {
         let authority = text.dropFirst(scheme.count)
         guard let host = try? RequestTarget.host(String(authority)), !host.isEmpty else { return false }
         let port = authority.dropFirst(host.utf8.count)
+        guard !port.isEmpty else { return true }
         // Browsers leave the usual port out.
-        return port.isEmpty || (port != (scheme == "https://" ? ":443" : ":80") && port.hasPrefix(":")
-            && UInt16(port.dropFirst()).map { $0 > 0 && ":\($0)" == port } ?? false)
+        guard let number = UInt16(port.dropFirst()), number > 0, ":\(number)" == port else { return false }
+        return number != (scheme == "https://" ? 443 : 80)
     }
 
     /// Whether the page of a request may use the gateway.

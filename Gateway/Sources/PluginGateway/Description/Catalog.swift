@@ -65,12 +65,10 @@ final class Catalog: Sendable {
             var types: [String: SchemaTypes] = [:]
             let declared = routes.map { route in
                 let names = route.action.split(separator: "/").map(String.init)
-                guard names.count == 2, let (module, action) = action(names[0], names[1]) else {
-                    return Route(route, nil)
-                }
-                let known = types[module.name] ?? SchemaTypes(module)
-                types[module.name] = known
-                return Route(route, (action, known))
+                guard names.count == 2, let found = action(names[0], names[1]) else { return Route(route, nil) }
+                let known = types[found.module.name] ?? SchemaTypes(found.module)
+                types[found.module.name] = known
+                return Route(route, (found.action, known))
             }
             self.routes = declared.sorted { ($0.isOfOneHost ? 1 : 0) < ($1.isOfOneHost ? 1 : 0) }
         }

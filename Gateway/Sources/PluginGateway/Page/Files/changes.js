@@ -67,13 +67,14 @@ export function confirmChange({ path, body, title, label, versions = [], canForc
             }
         };
         // Escape does not hide a change that runs.
-        const stay = (event) => { if (cancel.disabled) event.preventDefault(); };
+        const stay = (event) => { if (cancel.disabled && (event.type === "cancel" || event.key === "Escape")) event.preventDefault(); };
         const close = (isDone) => {
             if (!isOpen) return;
             isOpen = false;
             look += 1;
             setRunning(false);
             dialog.removeEventListener("cancel", stay);
+            document.removeEventListener("keydown", stay);
             act.removeEventListener("click", go);
             cancel.removeEventListener("click", leave);
             dialog.removeEventListener("close", leave);
@@ -84,6 +85,7 @@ export function confirmChange({ path, body, title, label, versions = [], canForc
         act.addEventListener("click", go);
         cancel.addEventListener("click", leave);
         dialog.addEventListener("cancel", stay);
+        document.addEventListener("keydown", stay);
         dialog.addEventListener("close", leave);
         choice.addEventListener("change", ask);
         force.addEventListener("change", ask);
