@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "is empty"), ("{\n  \"listen\": 1,\n}", "line 3"),
+        ("", "is empty"), ("{\n  \"listen\": 1,\n}", "line 2"),
         ("{\"listen\": \"a:1\", \"listen\": \"b:1\"}", "listen"), ("[]", ":1:1: This must be an object"),
         ("{\n  \"lsten\": \"a:1\"\n}", ":2:3: There is no setting “lsten”. Did you mean “listen”?"),
         (

@@ -63,8 +63,8 @@ import Testing
         #expect(text.contains("plugin_modules{state=\"active\"} 1.0\n"))
         #expect(text.contains("gateway_calls_total{module=\"Idle\",action=\"Idle/answer\",code=\"ok\"} 2\n"))
         #expect(try await gateway.get("/openapi.json").json["paths"]?["/call/Idle/answer"] != nil)
-        let local = try await gateway.post("/page/resolve", #"{"url": "call://Local/answer", "local": true}"#)
-        #expect(try local.json["module"] == "Local")
+        let explained = try await gateway.post("/page/resolve", #"{"url": "call://Local/answer", "local": true}"#)
+        #expect(try explained.json["module"] == "Local")
         #expect(try await metrics().contains("plugin_modules{state=\"active\"} 2.0\n"))
         try await gateway.end()
     }
