@@ -224,6 +224,8 @@ private struct Visit {
         #expect(try await browser.run("return \(text(long)).length < 12000") == true)
         try await browser.run("document.querySelector(`\(long) button.more`).click()")
         try await becomes("\(text(long)).length > 150000 && \(text(long)).length < 250000")
+        let hasFocus = "return document.querySelector(`\(long)`).contains(document.activeElement)"
+        #expect(try await browser.run(hasFocus) == true)
     }
 
     private func followsACrash() async throws {
@@ -295,6 +297,10 @@ private struct Visit {
             document.getElementById('resolve-form').requestSubmit();
             """)
         try await becomes("\(text("#resolve-answer")).includes('Lab/item')")
+        for hint in ["is started", "Nothing is called"] {
+            try await browser.run("document.getElementById('local').click()")
+            try await becomes("\(text("#resolve-hint")).includes('\(hint)')")
+        }
     }
 
     /// Every control has a name, and the parts of the page are landmarks, in the tree that screen readers get.
@@ -398,6 +404,10 @@ private struct Visit {
         // A machine under load takes longer than the page: by itself, it needs neither 1,000 ms nor 100 ms.
         #expect(paint < 5000)
         #expect(tasks.allSatisfy { $0 < 1000 })
+        // On the last page, the keyboard goes on with “Previous”.
+        let pager = "document.querySelectorAll('#module-list .pager button')"
+        try await browser.run("\(pager)[1].focus(); for (let i = 0; i < 19; i++) \(pager)[1].click()")
+        #expect(try await browser.run("return document.activeElement === \(pager)[0]") == true)
         try await browser.develop("Page.removeScriptToEvaluateOnNewDocument", script)
         try await gateway.end()
     }
