@@ -90,11 +90,14 @@ struct Serve: AsyncParsableCommand {
         else {
             throw ValidationError("Limits must be from 1 to 2^30, and --call-limit at most 4096.")
         }
-        guard [timeout, maximumTimeout, idleTimeout].allSatisfy({ $0.map { $0 > 0 && $0 <= 86_400 } ?? true }),
-            [drainDelay, drainTimeout].allSatisfy({ $0.map { $0 >= 0 && $0 <= 86_400 } ?? true })
+        guard [timeout, maximumTimeout, idleTimeout].allSatisfy({ $0.map(ServeSettings.times.contains) ?? true }),
+            [drainDelay, drainTimeout].allSatisfy({ $0.map(ServeSettings.drainTimes.contains) ?? true })
         else {
             throw ValidationError(
-                "Times must be more than 0 (--drain-delay and --drain-timeout can be 0) and at most 86400 seconds.")
+                "Times must be 0.001 (--drain-delay and --drain-timeout: 0) to 86400 seconds.")
+        }
+        if let name = host.first(where: { !ListenAddress.isHost($0) }) {
+            throw ValidationError("--host \(name) is not a name or an address without a port, such as shop.example.")
         }
     }
 

@@ -5,8 +5,8 @@ public struct GatewayConfiguration: Sendable {
     /// Who may use the gateway.
     public var access = Access.loopback
     /// The names under which clients on this machine may address the gateway (`Host`), besides `localhost`, `127.0.0.1`
-    /// and `[::1]`. Checked for ``Access/loopback`` only, against web pages that resolve their own name to this
-    /// machine.
+    /// and `[::1]`. Checked for ``Access/loopback``, and for ``Access/everyone`` if it is not empty, against web pages
+    /// that resolve their own name to this machine.
     public var hosts: Set<String> = []
     /// Which web pages of other origins may use the gateway; `nil` for none.
     public var cors: CORS?
@@ -25,7 +25,7 @@ public struct GatewayConfiguration: Sendable {
     public var callLimit = 256
     /// How many calls of one module may be in flight; 1 or more.
     public var moduleCallLimit = 64
-    /// How many bytes of results may wait for clients to read them; results of at most 64 KiB do not count.
+    /// How many bytes of answers may wait for clients to read them; answers of at most 64 KiB do not count.
     public var unsentLimit = 256 << 20
     /// How many event streams may be open.
     public var streamLimit = 1000
@@ -33,7 +33,7 @@ public struct GatewayConfiguration: Sendable {
     public var keptEvents = 1000
     /// How many calls of a request's callbacks may wait to be sent, 1 or more, in at most 1 MiB. Further ones fail.
     public var callbackBuffer = 1000
-    /// The time between two heartbeats of an event stream.
+    /// The time between two heartbeats of an event stream; the page expects one in 60 seconds.
     public var heartbeat: Duration = .seconds(15)
     /// How long the gateway continues to accept requests after it has become not ready, so that a load balancer can
     /// notice.

@@ -105,7 +105,8 @@ public final class PluginGateway: Sendable {
             if let response = try operate(target, request) { return response }
             if let response = try pageFile(target, request, connection) { return response }
             let client = Client(name: try await checkAccess(request, connection))
-            return try await answer(target, request, client, connection)
+            let answer = try await answer(target, request, client, connection)
+            return try await afterBody { () throws(Problem) in try counted(answer, connection) }
         } catch {
             count(error)
             var problem = error

@@ -4,7 +4,7 @@ import PluginABI
 
 /// The reason why a request failed, as the client sees it (RFC 9457).
 struct Problem: Error, Sendable {
-    let status: HTTPResponse.Status
+    private(set) var status: HTTPResponse.Status
     let error: PluginError
     /// After how many seconds the client may try again.
     var retryAfter: Int?
@@ -25,6 +25,12 @@ struct Problem: Error, Sendable {
         (status, self.error) = (Self.status(of: error), error)
         let isPassing = status == .serviceUnavailable || status == .tooManyRequests
         self.retryAfter = retryAfter ?? (isPassing ? 1 : nil)
+    }
+
+    /// The problem of a change of modules. That a module cannot serve is a conflict, not a fault of the gateway.
+    init(ofChange error: PluginError) {
+        self.init(error)
+        if Self.hindrances.contains(error.code) { status = .conflict }
     }
 
     static func method(_ method: HTTPRequest.Method, allowed: String) -> Problem {
@@ -89,11 +95,11 @@ extension Problem {
         add(.forbidden, .refused, .forbidden)
         add(
             .notFound, .noRoute, .notRemote, .unknownTarget, .unknownAction, .unknownService, .unknownModule,
-            .unknownObject, .deadRoute)
+            .unknownObject, .deadRoute, .noVersionKept)
         add(.methodNotAllowed, .methodNotAllowed)
         add(.notAcceptable, .notRepresentable, .notAcceptable)
         add(.requestTimeout, .bodyTimeout)
-        add(.conflict, .conflict)
+        add(.conflict, .conflict, .required)
         add(.gone, .generationRetired)
         add(.contentTooLarge, .bodyTooLarge)
         add(.uriTooLong, .uriTooLong)
@@ -110,6 +116,13 @@ extension Problem {
             .recursionLimit, .circularWait, .instanceFailed, .asynchronousGuard)
         return statuses
     }()
+
+    /// The reasons why a module cannot serve.
+    private static let hindrances: Set<PluginError.Code> = [
+        .untrusted, .quarantined, .permissionMissing, .invalidFile, .openFailed, .invalidDescription, .incompatible,
+        .invalidManifest, .sealMismatch, .activationFailed, .missingRequirement, .wrongVersion, .circularRequirement,
+        .requirementWaits, .invalidConfiguration,
+    ]
 
     static func status(of error: PluginError) -> HTTPResponse.Status {
         let status = statuses[error.code]

@@ -95,6 +95,12 @@ import Testing
         #expect(try await everyone.call("C/add", "{\"a\": 1}", [("Origin", "http://evil.example")]).status == 403)
         #expect(try await everyone.call("C/add", "{\"a\": 1}", [("Host", "shop.example")]).text == "2")
         try await everyone.end()
+        let named = try await TestGateway(TestGateway.samples) { configuration, _ in
+            (configuration.access, configuration.hosts) = (.everyone, ["shop.example"])
+        }
+        #expect(try await named.call("C/add", "{\"a\": 1}", [("Host", "evil.example")]).status == 421)
+        #expect(try await named.call("C/add", "{\"a\": 1}", [("Host", "shop.example")]).text == "2")
+        try await named.end()
     }
 
     @Test func `calls in flight are limited for a module and in all`() async throws {

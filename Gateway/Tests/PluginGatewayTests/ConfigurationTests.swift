@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "is empty"), ("{\n  \"listen\": 1,\n}", "line 3"),
+        ("", "is empty"), ("{\n  \"listen\": 1,\n}", "line 2"),
         ("{\"listen\": \"a:1\", \"listen\": \"b:1\"}", "listen"), ("[]", ":1:1: This must be an object"),
         ("{\n  \"lsten\": \"a:1\"\n}", ":2:3: There is no setting “lsten”. Did you mean “listen”?"),
         (
@@ -49,9 +49,15 @@ import Testing
         ("{\"listen\": 7}", ":1:2: “listen” must be a text"),
         ("{\"limits\": {\"body\": 0}}", ":1:13: “body” must be a whole number from 1 to"),
         ("{\"limits\": {\"calls\": 5000}}", "“calls” must be a whole number from 1 to 4096"),
-        ("{\"timeouts\": {\"call\": 0}}", "“call” must be a number of seconds, more than 0 to 86400"),
+        ("{\"timeouts\": {\"call\": 0}}", "“call” must be a number of seconds, 0.001 to 86400"),
+        ("{\"timeouts\": {\"call\": 1e-30}}", "“call” must be a number of seconds"),
+        ("{\"timeouts\": {\"heartbeat\": 31}}", "“heartbeat” must be a number of seconds, 0.1 to 30"),
         ("{\"tls\": {\"certificate\": \"a\"}}", ":1:2: “tls” must have a “certificate” and its “key”"),
-        ("{\"cors\": {\"origins\": [\"https://a/b\"]}}", ":1:11: An origin is a scheme and a host"),
+        ("{\"cors\": {\"origins\": [\"https://a/b\"]}}", ":1:23: An origin is a scheme and a host"),
+        ("{\"cors\": {\"origins\": [\"https://a\",\n\"https://a:443\"]}}", ":2:1: An origin is a scheme and a host"),
+        ("{\"hosts\": [\"a\",\n\"a:80\"]}", ":2:1: A host is a name or an address without a port"),
+        ("{\"prefix\": \"/a?b\"}", ":1:2: “prefix” must be a path"),
+        ("{\"prefix\": \"/a/../b\"}", "“prefix” must be a path"),
         ("{\"cors\": {\"origins\": []}}", "“cors” must have “origins”"),
         ("{\"plugins\": [\"\"]}", "“plugins” must be a list of texts"), ("{\"prefix\": \"x\"}", "“prefix” must begin"),
         ("{\"host\": {\"start\": \"never\"}}", ":1:11: “start” must be “eager” or “lazy”"),

@@ -152,29 +152,35 @@ import Testing
         try await gateway.end()
     }
 
-    @Test func `results that nobody reads are bounded in all`() async throws {
+    @Test(arguments: ["application/json", "text/event-stream"])
+    func `answers that nobody reads are bounded in all`(accept: String) async throws {
         let gateway = try await TestGateway([labModule.build()]) { configuration, _ in
             (configuration.bodyLimit, configuration.unsentLimit) = (64 << 20, 1 << 20)
             (configuration.drainTimeout, configuration.writeTimeout) = (.milliseconds(200), .seconds(600))
         }
+        try gateway.gateway.host.addRoutes((0..<2000).map { ("app://shop/\($0)/:id", "Lab/item") })
         let (text, port) = (String(repeating: "x", count: 16 << 20), gateway.port)
         // A single one may be larger.
         var socket: RawSocket? = try await onThread {
             let socket = try RawSocket(port: port, receiveBuffer: 65_536)
             try socket.send(
-                "POST /call/Lab/echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                "POST /call/Lab/echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: \(accept)\r\n"
                     + "Content-Length: \(text.utf8.count + 12)\r\n\r\n{\"value\":\"\(text)\"}")
             return socket
         }
         var metrics = ""
         let isHeld = await becomesTrue {
             metrics = try await gateway.get("/metrics").text
-            return metrics.contains("gateway_unsent_bytes 16777218.0")
+            return metrics.contains("gateway_unsent_bytes \(accept == "application/json" ? 16_777_218 : 16_777_240).0")
         }
         #expect(isHeld, "\(metrics)")
         let large = try await gateway.call("Lab/echo", "{\"value\": \"\(text.prefix(100_000))\"}")
         #expect(large.status == 503)
         #expect(large.code == "overloaded")
+        let events = try await gateway.call(
+            "Lab/echo", "{\"value\": \"\(text.prefix(100_000))\"}", [("Accept", "text/event-stream")])
+        #expect(events.text.hasPrefix("event: error\n") && events.text.contains("overloaded"))
+        #expect(try await gateway.get("/page/routes").code == "overloaded")
         #expect(try await gateway.call("Lab/echo", "{\"value\": 1}").text == "1")
         // What it has not read resets the connection.
         withExtendedLifetime(socket) {}

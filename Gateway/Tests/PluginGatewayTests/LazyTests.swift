@@ -25,18 +25,32 @@ import Testing
             "routes": [{"pattern": "https://*/idle", "action": "Idle/answer"}],
             """
         let other = CModule(name: "Other", isSealed: true)
-        let gateway = try await TestGateway([module.build(), other.build()]) { _, host in host.start = .lazy }
+        var local = CModule(name: "Local", isSealed: true)
+        local.targets = [.init(name: "Local", actions: [.init(name: "answer", body: "reply(call, \"yes\");")])]
+        let gateway = try await TestGateway([module.build(), other.build(), local.build()]) { configuration, host in
+            (configuration.page, host.start) = (.changes, .lazy)
+        }
         func metrics() async throws -> String { try await gateway.get("/metrics").text }
         func hasStarted() -> Bool { FileManager.default.fileExists(atPath: "\(folder)/up") }
 
         #expect(try await gateway.get("/readyz").status == 200)
-        #expect(try await metrics().contains("plugin_modules{state=\"registered\"} 2.0\n"))
+        #expect(try await metrics().contains("plugin_modules{state=\"registered\"} 3.0\n"))
         let paths = try await gateway.get("/openapi.json").json["paths"]
         #expect(paths?["/call/Idle/answer"] != nil)
         #expect(paths?["/idle"]?["get"] != nil)
         #expect(!hasStarted())
         #expect(try await gateway.call("Idle/nothing", "{}").status == 404)
         #expect(!hasStarted(), "404")
+        // Finding out what a URL leads to starts nothing, nor does a call that the guard refuses.
+        let found = gateway.gateway.host.resolve("https://a.example/idle", origin: .remote)
+        #expect(found.module == "Idle" && found.action == "Idle/answer" && found.error == nil, "\(found)")
+        #expect(try await gateway.post("/page/resolve", #"{"url": "call://Idle/answer"}"#).json["module"] == "Idle")
+        #expect(try await gateway.ask("PUT", "/idle").status == 405)
+        gateway.gateway.host.onRemoteCall { _ in .refuse("Not now.") }
+        #expect(try await gateway.get("/idle").status == 403)
+        #expect(try await gateway.call("Idle/answer", "{}").status == 403)
+        #expect(!hasStarted(), "resolved, or refused")
+        gateway.gateway.host.onRemoteCall(nil)
 
         #expect(try await gateway.get("/idle").text == "\"yes\"")
         #expect(hasStarted())
@@ -45,10 +59,13 @@ import Testing
         #expect(events.text == "event: result\ndata: \"watched\"\n\n")
         #expect(try await gateway.get("/readyz").status == 200)
         let text = try await metrics()
-        #expect(text.contains("plugin_modules{state=\"registered\"} 1.0\n"))
+        #expect(text.contains("plugin_modules{state=\"registered\"} 2.0\n"))
         #expect(text.contains("plugin_modules{state=\"active\"} 1.0\n"))
         #expect(text.contains("gateway_calls_total{module=\"Idle\",action=\"Idle/answer\",code=\"ok\"} 2\n"))
         #expect(try await gateway.get("/openapi.json").json["paths"]?["/call/Idle/answer"] != nil)
+        let explained = try await gateway.post("/page/resolve", #"{"url": "call://Local/answer", "local": true}"#)
+        #expect(try explained.json["module"] == "Local")
+        #expect(try await metrics().contains("plugin_modules{state=\"active\"} 2.0\n"))
         try await gateway.end()
     }
 }

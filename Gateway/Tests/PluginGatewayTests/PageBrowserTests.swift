@@ -44,6 +44,7 @@ private struct Visit {
         try await open(port)
         try await dropsAFile(gateway)
         try await isOperatedByKeyboard()
+        try await keepsForms(gateway)
         try await showsHostileTexts()
         try await followsACrash()
         try await retriesAFailure()
@@ -190,6 +191,21 @@ private struct Visit {
         try await becomes("document.querySelectorAll('#module-list tbody tr').length > 3")
     }
 
+    /// A form stays as it is while the module is replaced.
+    private func keepsForms(_ gateway: TestGateway) async throws {
+        let input = "document.querySelector('details[data-action=\"Lab/number\"] .field input')"
+        try await choose("Lab")
+        try await openForm("Lab/number")
+        try await browser.run("\(input).value = '42'; \(input).focus(); window.kept = \(input)")
+        var next = labModule
+        next.version = "2.0.0"
+        try next.build(into: gateway.plugins, as: "0.so")
+        try await becomes("\(text("#details .facts")).includes('2.0.0')")
+        try await becomes("[...document.querySelectorAll('#details button')].some(b => b.textContent === 'Roll back…')")
+        let isKept = "return \(input) === window.kept && document.activeElement === window.kept && window.kept.value"
+        #expect(try await browser.run(isKept) == "42")
+    }
+
     private func showsHostileTexts() async throws {
         try await choose("Hostile")
         try await openForm("Hostile/run")
@@ -208,6 +224,8 @@ private struct Visit {
         #expect(try await browser.run("return \(text(long)).length < 12000") == true)
         try await browser.run("document.querySelector(`\(long) button.more`).click()")
         try await becomes("\(text(long)).length > 150000 && \(text(long)).length < 250000")
+        let hasFocus = "return document.querySelector(`\(long)`).contains(document.activeElement)"
+        #expect(try await browser.run(hasFocus) == true)
     }
 
     private func followsACrash() async throws {
@@ -219,6 +237,8 @@ private struct Visit {
         try await becomes("\(text("#event-list")).includes('crashed Crashing')")
         try await becomes("\(text("#event-list")).includes('restarted Crashing')")
         try await becomes("\(text("#details .facts")).includes('Restarts1')")
+        // The form is still there, with its answer.
+        try await becomes("\(answer("Crashing/crash")).includes('502')")
     }
 
     private func retriesAFailure() async throws {
@@ -228,8 +248,21 @@ private struct Visit {
         #expect(FileManager.default.createFile(atPath: needed, contents: nil))
         try await press("Retry…")
         try await becomes("\(text("#dialog-content")).includes('loads Late again')")
-        try await browser.run("document.getElementById('dialog-do').click()")
-        try await becomes("\(state("Late")) === 'active'")
+        // While it runs, Escape does not hide it.
+        try await browser.run(
+            """
+            const original = window.fetch;
+            window.fetch = async (path, options) => {
+                if (path === 'page/retry') await new Promise(resolve => { window.goOn = resolve; });
+                return original(path, options);
+            };
+            document.getElementById('dialog-do').click();
+            """)
+        try await browser.type("\u{E00C}")
+        let isRunning = "document.querySelector('dialog').open && document.getElementById('dialog-cancel').disabled"
+        #expect(try await browser.run("return \(isRunning)") == true)
+        try await browser.run("window.goOn()")
+        try await becomes("\(state("Late")) === 'active' && !document.querySelector('dialog').open")
         #expect(try await browser.run("return document.querySelector('dialog').open") == false)
     }
 
@@ -264,6 +297,10 @@ private struct Visit {
             document.getElementById('resolve-form').requestSubmit();
             """)
         try await becomes("\(text("#resolve-answer")).includes('Lab/item')")
+        for hint in ["is started", "Nothing is called"] {
+            try await browser.run("document.getElementById('local').click()")
+            try await becomes("\(text("#resolve-hint")).includes('\(hint)')")
+        }
     }
 
     /// Every control has a name, and the parts of the page are landmarks, in the tree that screen readers get.
@@ -367,6 +404,10 @@ private struct Visit {
         // A machine under load takes longer than the page: by itself, it needs neither 1,000 ms nor 100 ms.
         #expect(paint < 5000)
         #expect(tasks.allSatisfy { $0 < 1000 })
+        // On the last page, the keyboard goes on with “Previous”.
+        let pager = "document.querySelectorAll('#module-list .pager button')"
+        try await browser.run("\(pager)[1].focus(); for (let i = 0; i < 19; i++) \(pager)[1].click()")
+        #expect(try await browser.run("return document.activeElement === \(pager)[0]") == true)
         try await browser.develop("Page.removeScriptToEvaluateOnNewDocument", script)
         try await gateway.end()
     }

@@ -223,6 +223,8 @@ extension TestGateway {
         #expect(try await gateway.post("/page/remove", body).status == 200)
         #expect(try await gateway.call("C/add", "{\"a\": 1}").status == 404)
         #expect(try await gateway.get("/page/module?name=ModuleC").json["kept"]?.list?.count == 1)
+        let none = try await gateway.post("/page/rollback", #"{"module": "ModuleB"}"#)
+        #expect(none.status == 404 && none.code == "noVersionKept", "\(none.text)")
         let back = try await gateway.post("/page/rollback", #"{"module": "ModuleC", "dryRun": true}"#).json["steps"]
         let again = Value.map(["module": "ModuleC", "expected": back ?? .null]).json
         #expect(try await gateway.post("/page/rollback", again).status == 200)
@@ -247,15 +249,22 @@ extension TestGateway {
         let gateway = try await gateway(.changes, [module.build()])
         #expect(try await gateway.state(of: "Late")?["state"] == "failed")
         let failed = try await gateway.post("/page/retry", #"{"module": "Late"}"#)
-        #expect(failed.status >= 400)
+        #expect(failed.status == 409, "\(failed.text)")
         #expect(try failed.json["detail"]?.string?.contains("It is not there.") == true)
         #expect(FileManager.default.createFile(atPath: file, contents: nil))
         let dry = try await gateway.post("/page/retry", #"{"module": "Late", "dryRun": true}"#)
         #expect(try dry.json["steps"]?.list?.count == 1)
         #expect(try await gateway.state(of: "Late")?["state"] == "failed")
-        #expect(try await gateway.post("/page/retry", #"{"module": "Late"}"#).status == 200)
+        let body = Value.map(["module": "Late", "expected": try dry.json["steps"] ?? .null]).json
+        #expect(try await gateway.post("/page/retry", body).status == 200)
+        // It serves again, so there is something else to do than before.
+        let late = try await gateway.post("/page/retry", body)
+        #expect(late.status == 409 && late.code == "conflict", "\(late.text)")
         #expect(try await gateway.state(of: "Late")?["state"] == "active")
-        #expect(try await gateway.post("/page/retry", #"{"module": "None"}"#).code == "unknownModule")
+        for body in [#"{"module": "None"}"#, #"{"module": "None", "dryRun": true}"#] {
+            let answer = try await gateway.post("/page/retry", body)
+            #expect(answer.status == 404 && answer.code == "unknownModule")
+        }
         try await gateway.end()
     }
 }

@@ -214,7 +214,8 @@ extension PluginHost {
 
     /// Explains what a URL leads to: which action, by which route and with which parameters, or why to none. Also lists
     /// the other routes that match the URL, each with the rule by which another one precedes it. Calls no action, and
-    /// does not ask the guard.
+    /// does not ask the guard. A registered module that the URL leads to is started first, and the function blocks
+    /// until then; for a remote caller, no module is started.
     ///
     /// - Parameters:
     ///   - url: A URL as for `open`.

@@ -197,6 +197,8 @@ import Testing
         }
         await #expect(throws: PluginError.self) { try await host.host.open("app://A/answer", origin: .remote) }
         #expect(!host.host.canOpen("app://A/answer", origin: .remote))
+        let found = host.host.resolve("app://A/answer", origin: .remote)
+        #expect(found.module == "A" && found.action == "A/answer" && found.error == nil)
         #expect(lazy.notes == "")
         #expect(calls.withLock(\.self).allSatisfy { $0.demands == ["login"] && $0.target == "A" })
         let before = calls.withLock(\.count)

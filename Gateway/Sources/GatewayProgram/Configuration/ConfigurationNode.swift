@@ -71,12 +71,12 @@ struct ConfigurationNode {
         }
     }
 
-    /// Reads a number of seconds, at most a day.
-    func seconds(_ name: String, canBeZero: Bool = false) throws -> Double? {
-        let least = canBeZero ? "0" : "more than 0"
-        return try read(name, "a number of seconds, \(least) to 86400") { value in
+    /// Reads a number of seconds.
+    func seconds(_ name: String, in range: ClosedRange<Double> = ServeSettings.times) throws -> Double? {
+        let (least, most) = (Value.double(range.lowerBound).json, Int(range.upperBound))
+        return try read(name, "a number of seconds, \(least) to \(most)") { value in
             let seconds = value.double ?? value.int.map(Double.init) ?? -1
-            return (canBeZero ? seconds >= 0 : seconds > 0) && seconds <= 86_400 ? seconds : nil
+            return range.contains(seconds) ? seconds : nil
         }
     }
 

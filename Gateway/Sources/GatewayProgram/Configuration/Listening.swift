@@ -83,6 +83,16 @@ struct ListenAddress {
         (self.host, self.port) = (String(host), Int(port))
     }
 
+    /// Whether the header `Host` can have this name: one without a port.
+    static func isHost(_ text: String) -> Bool {
+        let isAddress = text.hasPrefix("[") && text.hasSuffix("]")
+        let name = isAddress ? text.dropFirst().dropLast() : text[...]
+        return (1...253).contains(name.utf8.count)
+            && name.allSatisfy {
+                $0.isASCII && ($0.isLetter || $0.isNumber || (isAddress ? ":." : ".-_").contains($0))
+            }
+    }
+
     var shownHost: String { host.contains(":") ? "[\(host)]" : host }
 
     /// Whether only this machine can reach it. A name other than `localhost` can lead anywhere.

@@ -26,6 +26,11 @@ struct ServeSettings {
     /// The range for the number of calls in flight. Each can take a thread.
     static let calls = 1...4096
     static let counts = 1...(1 << 30)
+    /// The ranges for times, in seconds: from a millisecond to a day.
+    static let times = 0.001...86_400
+    static let drainTimes = 0.0...86_400
+    /// The page takes a stream without a heartbeat in 60 seconds for lost.
+    static let heartbeats = 0.1...30
 
     init() {}
 
@@ -53,10 +58,21 @@ struct ServeSettings {
         host.folders = try node.paths("plugins") ?? []
         listen = try node.text("listen") ?? listen
         tokens = try node.path("tokens")
-        gateway.hosts = Set((try node.texts("hosts") ?? []).map { $0.lowercased() })
+        let hosts = try node.texts("hosts") ?? []
+        for (number, host) in hosts.enumerated() where !ListenAddress.isHost(host) {
+            throw node.error(
+                ["hosts", String(number)], "A host is a name or an address without a port, such as “shop.example”.")
+        }
+        gateway.hosts = Set(hosts.map { $0.lowercased() })
         gateway.prefix = try node.text("prefix") ?? ""
         guard gateway.prefix.isEmpty || (gateway.prefix.hasPrefix("/") && !gateway.prefix.hasSuffix("/")) else {
             throw node.error(["prefix"], "“prefix” must begin with “/”, and not end with it.")
+        }
+        guard Self.isPath(gateway.prefix) else {
+            throw node.error(
+                ["prefix"],
+                "“prefix” must be a path as it stands in a URL: without “?”, “#”, spaces, the segments “.” and “..”, and "
+                    + "characters that are not ASCII.")
         }
         if let word = try node.text("page") {
             guard let page = GatewayConfiguration.Page(rawValue: word) else {
@@ -69,6 +85,12 @@ struct ServeSettings {
         try readLimits(node)
         try readTimeouts(node)
         try host.read(node)
+    }
+
+    /// Whether the path of a request can begin with a text.
+    private static func isPath(_ text: String) -> Bool {
+        text.utf8.allSatisfy { (0x21..<0x7F).contains($0) && !"?#".utf8.contains($0) }
+            && !text.split(separator: "/").contains { $0 == "." || $0 == ".." }
     }
 
     private mutating func readTLS(_ node: ConfigurationNode) throws {
@@ -85,11 +107,13 @@ struct ServeSettings {
         guard let origins = try cors.texts("origins"), !origins.isEmpty else {
             throw cors.error([], "“cors” must have “origins”: a list such as [\"https://shop.example\"].")
         }
-        guard let made = CORS(origins: origins) else {
+        for (number, origin) in origins.enumerated() where CORS(origins: [origin]) == nil {
             throw cors.error(
-                ["origins"], "An origin is a scheme and a host, without a path, such as “https://shop.example”.")
+                ["origins", String(number)],
+                "An origin is a scheme and a host, without a path, such as “https://shop.example”; with a port unless it "
+                    + "is the usual one.")
         }
-        gateway.cors = made
+        gateway.cors = CORS(origins: origins)
         gateway.cors?.headers = try cors.texts("headers") ?? []
         if let age = try cors.number("maxAge", in: 0...86_400) { gateway.cors?.maximumAge = age }
     }
@@ -117,17 +141,17 @@ struct ServeSettings {
     private mutating func readTimeouts(_ node: ConfigurationNode) throws {
         let names = ["call", "maximumCall", "body", "write", "idle", "heartbeat", "drainDelay", "drain"]
         guard let timeouts = try node.node("timeouts", names) else { return }
-        func read(_ name: String, _ value: inout Duration, canBeZero: Bool = false) throws {
-            if let seconds = try timeouts.seconds(name, canBeZero: canBeZero) { value = .seconds(seconds) }
+        func read(_ name: String, _ value: inout Duration, in range: ClosedRange<Double> = Self.times) throws {
+            if let seconds = try timeouts.seconds(name, in: range) { value = .seconds(seconds) }
         }
         try read("call", &gateway.callTimeout)
         try read("maximumCall", &gateway.maximumCallTimeout)
         try read("body", &gateway.bodyTimeout)
         try read("write", &gateway.writeTimeout)
         idleTimeout = try timeouts.seconds("idle") ?? idleTimeout
-        try read("heartbeat", &gateway.heartbeat)
-        try read("drainDelay", &gateway.drainDelay, canBeZero: true)
-        try read("drain", &gateway.drainTimeout, canBeZero: true)
+        try read("heartbeat", &gateway.heartbeat, in: Self.heartbeats)
+        try read("drainDelay", &gateway.drainDelay, in: Self.drainTimes)
+        try read("drain", &gateway.drainTimeout, in: Self.drainTimes)
     }
 }
 

@@ -11,7 +11,9 @@ extension PluginGateway {
     /// Checks whether the client may use the gateway, and returns its name; `nil` if it has none.
     func checkAccess(_ request: Request, _ connection: Connection?) async throws(Problem) -> String? {
         switch configuration.access {
-        case .everyone: try checkWebPage(request)
+        case .everyone:
+            if !configuration.hosts.isEmpty { try checkHost(request) }
+            try checkWebPage(request)
         case .certificates:
             guard let connection, let client = await departures.certificate(of: connection) else {
                 throw Problem(.forbidden, "Only clients with a certificate may use the gateway.")

@@ -13,7 +13,7 @@ public struct CORS: Sendable {
     public var maximumAge = 600
 
     /// - Parameter origins: The origins, each a scheme and a host, with a port unless it is the usual one.
-    /// - Returns: `nil` if one of them is something else: has a path, or no scheme.
+    /// - Returns: `nil` if one of them is something else: has a path or the usual port, or no scheme.
     public init?(origins: some Sequence<String>) {
         self.origins = Set(origins.map { $0.lowercased() })
         guard self.origins.allSatisfy(Self.isOrigin) else { return nil }
@@ -21,8 +21,13 @@ public struct CORS: Sendable {
 
     private static func isOrigin(_ text: String) -> Bool {
         guard let scheme = ["https://", "http://"].first(where: text.hasPrefix) else { return false }
-        let host = text.dropFirst(scheme.count)
-        return !host.isEmpty && (try? RequestTarget.host(String(host))) != nil
+        let authority = text.dropFirst(scheme.count)
+        guard let host = try? RequestTarget.host(String(authority)), !host.isEmpty else { return false }
+        let port = authority.dropFirst(host.utf8.count)
+        guard !port.isEmpty else { return true }
+        // Browsers leave the usual port out.
+        guard let number = UInt16(port.dropFirst()), number > 0, ":\(number)" == port else { return false }
+        return number != (scheme == "https://" ? 443 : 80)
     }
 
     /// Whether the page of a request may use the gateway.

@@ -14,28 +14,28 @@ extension PluginGateway {
                 status: .ok,
                 headers: [
                     .contentType: "application/octet-stream", .cacheControl: "no-store", .contentTypeOptions: "nosniff",
-                ], body: try body(buffer, running))
+                ], body: ResponseBody(inPieces: buffer))
         case .object(let object): return try await lines(of: object, running)
         default:
             guard !value.hasObject else { throw Problem(.objectsInResult) }
-            let text = ByteBuffer(string: value.json)
-            var response = Response.text("", type: "application/json")
-            response.body = try body(text, running)
+            var response = Response.text(value.json, type: "application/json")
             response.headers[.contentTypeOptions] = "nosniff"
             return response
         }
     }
 
-    /// Makes the body of a result, which counts until the client has read it.
-    private func body(_ buffer: ByteBuffer, _ running: RunningCall) throws(Problem) -> ResponseBody {
-        guard let share = try unsent.add(buffer.readableBytes) else { return ResponseBody(inPieces: buffer) }
-        let (departures, connection) = (departures, running.connection)
-        return ResponseBody(contentLength: buffer.readableBytes) { writer in
-            for piece in buffer.pieces { try await writer.write(piece) }
-            try await writer.finish(nil)
+    /// Counts the body of a response until the client has read it. Bodies of unknown length are made as fast as the
+    /// client reads.
+    func counted(_ response: Response, _ connection: Connection?) throws(Problem) -> Response {
+        guard let length = response.body.contentLength, let share = try unsent.add(length) else { return response }
+        let (departures, body) = (departures, response.body)
+        var response = response
+        response.body = ResponseBody(contentLength: length) { writer in
+            try await body.write(writer)
             // What has been written has not necessarily been sent.
             if let connection { departures.hold(share, connection) }
         }
+        return response
     }
 
     /// Reads a cursor to its end, line by line, as fast as the client reads. Each element may take as long as a call.

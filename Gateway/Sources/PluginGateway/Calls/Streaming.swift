@@ -68,7 +68,10 @@ extension PluginGateway {
                 }
                 value = .null
             }
-            try await writer.write("event: result\ndata: \(value.json)\n\n")
+            let text = "event: result\ndata: \(value.json)\n\n"
+            let share = try unsent.add(text.utf8.count)
+            try await writer.write(text)
+            if let share, let connection = running.connection { departures.hold(share, connection) }
         } catch let error as PluginError {
             try await writer.write("event: error\ndata: \(Problem(error).json)\n\n")
         } catch let problem as Problem {

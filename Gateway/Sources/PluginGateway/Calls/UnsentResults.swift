@@ -1,18 +1,18 @@
 import PluginABI
 import Synchronization
 
-/// The bytes of large results that clients have not read yet, with a limit for all of them.
+/// The bytes of large answers that clients have not read yet, with a limit for all of them.
 final class UnsentResults: Sendable {
     private let limit: Int
     private let bytes = Mutex(0)
 
-    /// Smaller results do not count: the number of connections bounds them.
+    /// Smaller answers do not count: the number of connections bounds them.
     static let smallest = 65_536
 
-    /// - Parameter limit: The largest number of bytes, unless there is only one result.
+    /// - Parameter limit: The largest number of bytes, unless there is only one answer.
     init(limit: Int) { self.limit = limit }
 
-    /// The bytes of one result, which count as long as this exists.
+    /// The bytes of one answer, which count as long as this exists.
     final class Share: Sendable {
         private let results: UnsentResults
         private let count: Int
@@ -22,15 +22,15 @@ final class UnsentResults: Sendable {
         deinit { results.bytes.withLock { $0 -= count } }
     }
 
-    /// Counts a result; `nil` if it is small.
+    /// Counts an answer; `nil` if it is small.
     func add(_ count: Int) throws(Problem) -> Share? {
         guard count > Self.smallest else { return nil }
         try bytes.withLock { (bytes) throws(Problem) in
             guard bytes == 0 || bytes + count <= limit else {
                 throw Problem(
                     .overloaded,
-                    "Clients have not read \(bytes) bytes of results; \(limit) are the limit. The action was called, but its "
-                        + "result is lost.", retryAfter: 10)
+                    "Clients have not read \(bytes) bytes of answers; \(limit) are the limit. If an action was called, "
+                        + "its result is lost.", retryAfter: 10)
             }
             bytes += count
         }

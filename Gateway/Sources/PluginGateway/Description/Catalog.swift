@@ -12,14 +12,24 @@ final class Catalog: Sendable {
 
     private let host: PluginHost
     private let state = Mutex(State())
+    /// Held while the declarations are read.
+    private let reading = Mutex(())
 
     init(_ host: PluginHost) { self.host = host }
 
     /// Notes that the modules have changed.
     func invalidate() { state.withLock { $0.version += 1 } }
 
-    /// The declarations of the modules that serve.
+    /// The declarations of the modules that serve. After a change, one caller reads them; others meanwhile get the old
+    /// ones, or wait if there are none.
     var current: Contents {
+        let (version, known) = state.withLock { ($0.version, $0.known) }
+        guard let known else { return reading.withLock { _ in read() } }
+        if known.version == version { return known.contents }
+        return reading.withLockIfAvailable { _ in read() } ?? known.contents
+    }
+
+    private func read() -> Contents {
         let (version, known) = state.withLock { ($0.version, $0.known) }
         if let known, known.version == version { return known.contents }
         let contents = Contents(host)
@@ -52,9 +62,13 @@ final class Catalog: Sendable {
             where routes.contains(where: { $0.pattern.hasPrefix("\(scheme)://") || $0.pattern.hasPrefix("//") }) {
                 schemes.append(scheme)
             }
+            var types: [String: SchemaTypes] = [:]
             let declared = routes.map { route in
                 let names = route.action.split(separator: "/").map(String.init)
-                return Route(route, names.count == 2 ? action(names[0], names[1]) : nil)
+                guard names.count == 2, let found = action(names[0], names[1]) else { return Route(route, nil) }
+                let known = types[found.module.name] ?? SchemaTypes(found.module)
+                types[found.module.name] = known
+                return Route(route, (found.action, known))
             }
             self.routes = declared.sorted { ($0.isOfOneHost ? 1 : 0) < ($1.isOfOneHost ? 1 : 0) }
         }
@@ -100,12 +114,12 @@ final class Catalog: Sendable {
         /// The methods that it answers, in the order in which they are shown.
         let methods: [RouteMethod]
 
-        fileprivate init(_ route: RouteStatus, _ destination: (module: Module, action: Action)?) {
+        fileprivate init(_ route: RouteStatus, _ destination: (action: Action, types: SchemaTypes)?) {
             (pattern, action, summary, defaults) = (route.pattern, route.action, route.summary, route.defaults)
             let template = RouteTemplate(route.pattern)
             self.template = template
             let isReadable = destination.map {
-                Self.isReadable($0.action, SchemaTypes($0.module), template, route.defaults)
+                Self.isReadable($0.action, $0.types, template, route.defaults)
             }
             method = route.method
             methods = route.method.map { [$0] } ?? (isReadable ?? true ? [.get, .post] : [.post])

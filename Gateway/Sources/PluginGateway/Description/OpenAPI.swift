@@ -16,6 +16,8 @@ struct OpenAPI {
     var paths: [String: Value] = [:]
     /// The patterns of routes that are not path templates of OpenAPI.
     var otherRoutes: Value?
+    /// The types of each module, by its name.
+    private(set) var types: [String: SchemaTypes] = [:]
     private var schemas: [String: Value] = ["Problem": OpenAPI.problem]
 
     init(_ catalog: Catalog.Contents, _ configuration: GatewayConfiguration) {
@@ -23,6 +25,7 @@ struct OpenAPI {
         addOperation()
         for module in catalog.modules {
             let types = SchemaTypes(module)
+            self.types[module.name] = types
             for (name, schema) in types.schemas { schemas[name] = schema }
             for target in module.targets {
                 for action in target.actions where action.isRemote && canLeave(action, module) {

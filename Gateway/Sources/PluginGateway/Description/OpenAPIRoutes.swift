@@ -10,10 +10,10 @@ extension OpenAPI {
         var others: [Value] = []
         for route in catalog.routes {
             let names = route.action.split(separator: "/").map(String.init)
-            guard names.count == 2, let (module, action) = catalog.action(names[0], names[1]), canLeave(action, module)
+            guard names.count == 2, let (module, action) = catalog.action(names[0], names[1]), canLeave(action, module),
+                let types = types[module.name]
             else { continue }
             if route.template.paths.isEmpty { others.append(.string(route.pattern)) }
-            let types = SchemaTypes(module)
             for path in route.template.paths {
                 let shape = Self.shape(path.text)
                 guard shapes[shape, default: path.text] == path.text else { continue }

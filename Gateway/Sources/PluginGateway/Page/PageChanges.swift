@@ -33,7 +33,7 @@ final class PageChanges: Sendable {
         }
         switch result {
         case .success(let value): return value
-        case .failure(let error): throw Problem(error)
+        case .failure(let error): throw Problem(ofChange: error)
         }
     }
 }
@@ -46,7 +46,7 @@ enum PageChange: Sendable {
         switch self {
         case .remove: ["module", "force", "dryRun", "expected"]
         case .rollback: ["module", "version", "force", "dryRun", "expected"]
-        case .retry: ["module", "dryRun"]
+        case .retry: ["module", "dryRun", "expected"]
         }
     }
 }
@@ -67,7 +67,7 @@ extension PluginGateway {
             let host = host
             return .page(
                 try await pageChanges.run { () throws(PluginError) in
-                    if kind == .retry { return try host.retryForPage(module, isDryRun: isDryRun) }
+                    if kind == .retry { return try host.retryForPage(module, isDryRun: isDryRun, expected: expected) }
                     let make = { (isDryRun: Bool) throws(PluginError) in
                         kind == .remove
                             ? try host.remove(module, force: force, dryRun: isDryRun)
@@ -75,11 +75,7 @@ extension PluginGateway {
                     }
                     let plan = try make(true)
                     if isDryRun { return plan.record(isDryRun: true) }
-                    guard expected == nil || expected == plan.steps else {
-                        throw PluginError(
-                            .conflict,
-                            "The modules have changed in the meantime. Look at the effects again, then decide.")
-                    }
+                    guard expected == nil || expected == plan.steps else { throw .otherSteps }
                     return try make(false).record(isDryRun: false)
                 })
         }
@@ -88,12 +84,24 @@ extension PluginGateway {
 
 extension PluginHost {
     /// Restarts an isolated module that serves, and tries others once more.
-    fileprivate func retryForPage(_ name: String, isDryRun: Bool) throws(PluginError) -> Value {
+    fileprivate func retryForPage(
+        _ name: String, isDryRun: Bool, expected: [String]?
+    ) throws(PluginError) -> Value {
+        let modules = modules.filter { $0.name == name || $0.file == name }
+        guard !modules.isEmpty else {
+            throw PluginError(.unknownModule, "There is no module “\(name.prefix(100))”.")
+        }
         let serving = modules.first { $0.name == name && $0.state == .active }
         let step = serving == nil ? "loads \(name) again and starts it" : "restarts \(name) in a new process"
+        guard isDryRun || expected == nil || expected == [step] else { throw .otherSteps }
         if !isDryRun { if serving == nil { try retry(name) } else { try restart(name) } }
         return ["module": .string(name), "dryRun": .bool(isDryRun), "steps": [.string(step)]]
     }
+}
+
+extension PluginError {
+    fileprivate static let otherSteps = PluginError(
+        .conflict, "The modules have changed in the meantime. Look at the effects again, then decide.")
 }
 
 extension PlannedChange {

@@ -14,8 +14,7 @@ extension PluginGateway {
         case "/page/module": return try reading(request) { () throws(Problem) in .page(try pageModule(request)) }
         case "/page/routes":
             _ = try reading(request) { .page(.null) }
-            let text = await pageRoutes.text(of: host)
-            let response = Response.text(text, type: "application/json").ofPage
+            let response = Response.json(await pageRoutes.text(of: host)).ofPage
             return request.method == .head ? response.createHeadResponse() : response
         case "/page/resolve": return try await resolve(request)
         case "/page/remove": return try await change(.remove, request)
@@ -34,7 +33,8 @@ extension PluginGateway {
             // A local caller's URL starts the module that it leads to, if it is registered.
             if isLocal { try checkAllowsChanges() }
             try checkReady()
-            return .page(host.resolve(url, origin: isLocal ? .local : .remote).record)
+            guard isLocal else { return .page(host.resolve(url, origin: .remote).record) }
+            return .page(try await pageChanges.run { [host] in host.resolve(url, origin: .local).record })
         }
     }
 
@@ -114,5 +114,11 @@ extension [String: Value] {
 
 extension Response {
     /// A response with JSON for the page.
-    static func page(_ value: Value) -> Response { .text(value.json, type: "application/json").ofPage }
+    static func page(_ value: Value) -> Response { .json(ByteBuffer(string: value.json)).ofPage }
+
+    static func json(_ text: ByteBuffer) -> Response {
+        Response(
+            status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+            body: ResponseBody(inPieces: text))
+    }
 }

@@ -56,16 +56,17 @@ extension PluginGateway {
 /// The routes as the page gets them. Finding overlaps can take some tenths of a second, so they are found once for all
 /// requests of a second, on a thread of their own.
 actor PageRoutes {
-    private var known: (text: String, made: ContinuousClock.Instant)?
-    private var making: Task<String, Never>?
+    private var known: (text: ByteBuffer, made: ContinuousClock.Instant)?
+    private var making: Task<ByteBuffer, Never>?
 
-    func text(of host: PluginHost) async -> String {
+    func text(of host: PluginHost) async -> ByteBuffer {
         if let known, .now - known.made < .seconds(1) { return known.text }
         if let making { return await making.value }
         let task = Task {
             await withCheckedContinuation { continuation in
                 Thread.detachNewThread {
-                    continuation.resume(returning: Value.map(["routes": .list(host.routes.map(\.record))]).json)
+                    let text = Value.map(["routes": .list(host.routes.map(\.record))]).json
+                    continuation.resume(returning: ByteBuffer(string: text))
                 }
             }
         }

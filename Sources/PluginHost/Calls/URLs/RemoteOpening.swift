@@ -131,7 +131,7 @@ extension Calls {
     }
 
     /// Returns the registered module that answers a remote caller, once it has started; `nil` if it is started.
-    private func knownModule(
+    func knownModule(
         of resolution: URLResolution, _ destination: URLDestination, in table: Table
     ) -> LoadedModule? {
         switch destination {

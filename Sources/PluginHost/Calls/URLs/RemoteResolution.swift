@@ -22,14 +22,14 @@ extension Table {
 
     /// Returns what answers a call of an action by a remote caller, or would answer it if its module, which is
     /// registered, were started.
-    fileprivate func remoteDeclaration(_ target: plugin_string, _ action: plugin_string) -> URLDestination? {
+    func remoteDeclaration(_ target: plugin_string, _ action: plugin_string) -> URLDestination? {
         if let destination = remoteDestination(target, action) { return destination }
         guard find(target, action) == nil, let known = contents.known.remoteEndpoint(target, action) else { return nil }
         return known.isNotFound ? .fallback(.notFound(known.endpoint)) : .action(known.endpoint)
     }
 
     /// Returns what answers a remote caller whose URL matches a route, or would answer it.
-    fileprivate func remoteDeclaration(of route: RouteEntry) -> URLDestination? {
+    func remoteDeclaration(of route: RouteEntry) -> URLDestination? {
         if route.closure != nil { return remoteDestination(of: route) }
         let address = route.destination.address
         return remoteDeclaration(address.target, address.action)

@@ -53,7 +53,8 @@ extension Calls {
         var explanation = URLExplanation(url: url)
         do throws(PluginError) {
             try url.withRawText { (text) throws(PluginError) in
-                let table = try tableStarting(text, isRemote: isRemote, method: method)
+                // A remote caller may be refused, so a registered module is not started for it.
+                let table = isRemote ? registry.table : try tableStarting(text, isRemote: false, method: method)
                 defer { withExtendedLifetime(table) {} }
                 try parameters.lend { (given) throws(PluginError) in
                     try URLText.readPath(text, longest: settings.longestURL, scheme: settings.firstScheme) {
@@ -105,10 +106,11 @@ extension Calls {
         if destination == nil { destination = try self.destination(of: resolution, in: table) }
         guard let destination else { return }
         explanation.demands = destination.demands
+        let registered = isRemote ? knownModule(of: resolution, destination, in: table)?.name : nil
         switch destination {
-        case .action(let endpoint): explanation.module = endpoint.generation.name
+        case .action(let endpoint): explanation.module = registered ?? endpoint.generation.name
         case .fallback(.notFound(let endpoint)):
-            (explanation.module, explanation.fallback) = (endpoint.generation.name, "notFound")
+            (explanation.module, explanation.fallback) = (registered ?? endpoint.generation.name, "notFound")
         case .fallback(.program): explanation.fallback = "onMissingTarget"
         case .closure: break
         }
@@ -163,7 +165,7 @@ extension URLExplanation {
                     reason: reason))
         }
         for route in candidates.routes where route !== winner {
-            if isRemote, table.remoteDestination(of: route) == nil {
+            if isRemote, table.remoteDeclaration(of: route) == nil {
                 add(route, table.reasonForRefusal(of: route.destinationTitle))
             } else if let winner {
                 add(route, route.pattern.rule(precedingBy: winner.pattern, for: url))
@@ -171,7 +173,7 @@ extension URLExplanation {
         }
         if let (target, action) = candidates.address, winner != nil {
             let isReached = target.withPluginString { target in
-                action.withPluginString { action in !isRemote || table.remoteDestination(target, action) != nil }
+                action.withPluginString { action in !isRemote || table.remoteDeclaration(target, action) != nil }
             }
             others.append(
                 Other(
@@ -181,7 +183,7 @@ extension URLExplanation {
                         : table.reasonForRefusal(of: "\(target)/\(action)")))
         }
         if let fallback = candidates.fallback, fallback !== winner {
-            let isReached = !isRemote || table.remoteDestination(of: fallback) != nil
+            let isReached = !isRemote || table.remoteDeclaration(of: fallback) != nil
             add(
                 fallback,
                 isReached

@@ -28,6 +28,7 @@ export function confirmChange({ path, body, title, label, versions = [], canForc
     return new Promise((resolve) => {
         let steps;
         let look = 0;
+        let isOpen = true;
         const whole = () => ({ ...body, ...(versions.length ? { version: choice.value } : {}), ...(force.checked ? { force: true } : {}) });
         const fail = (error) => {
             effects.replaceChildren(make("p", { className: "error" }, isolated(error.message)));
@@ -48,20 +49,32 @@ export function confirmChange({ path, body, title, label, versions = [], canForc
                 if (mine === look) fail(error);
             }
         };
+        const controls = [cancel, choice, force];
+        const setRunning = (isRunning) => { for (const control of controls) control.disabled = isRunning; };
         const go = async () => {
             act.disabled = true;
+            setRunning(true);
             try {
-                const isPlanned = path !== "page/retry";
-                await post(path, { ...whole(), ...(isPlanned ? { expected: steps } : {}) });
+                await post(path, { ...whole(), expected: steps });
                 close(true);
             } catch (error) {
-                if (error.code === "conflict") await ask();
-                if (error.code === "conflict") effects.prepend(make("p", { className: "error" }, isolated(error.message)));
-                else fail(error);
+                if (!isOpen) return;
+                setRunning(false);
+                cancel.focus();
+                if (error.code !== "conflict") return fail(error);
+                await ask();
+                if (isOpen) effects.prepend(make("p", { className: "error" }, isolated(error.message)));
             }
         };
+        // Escape does not hide a change that runs.
+        const stay = (event) => { if (cancel.disabled && (event.type === "cancel" || event.key === "Escape")) event.preventDefault(); };
         const close = (isDone) => {
+            if (!isOpen) return;
+            isOpen = false;
             look += 1;
+            setRunning(false);
+            dialog.removeEventListener("cancel", stay);
+            document.removeEventListener("keydown", stay);
             act.removeEventListener("click", go);
             cancel.removeEventListener("click", leave);
             dialog.removeEventListener("close", leave);
@@ -71,6 +84,8 @@ export function confirmChange({ path, body, title, label, versions = [], canForc
         const leave = () => close(false);
         act.addEventListener("click", go);
         cancel.addEventListener("click", leave);
+        dialog.addEventListener("cancel", stay);
+        document.addEventListener("keydown", stay);
         dialog.addEventListener("close", leave);
         choice.addEventListener("change", ask);
         force.addEventListener("change", ask);

@@ -15,6 +15,8 @@ export class Details {
     #bar = make("div", { className: "buttons" });
     #calls = make("div");
     #actions = make("div");
+    /** The rows of the actions, with the texts that they were made from. */
+    #rows = new Map();
     #shown = "";
     #made = "";
 
@@ -38,6 +40,7 @@ export class Details {
         if (this.#key !== module.key) {
             this.#key = module.key;
             this.#shown = this.#made = "";
+            this.#rows = new Map();
             this.#actions.replaceChildren();
             this.title.replaceChildren(isolated(brief(name)));
             this.holder.replaceChildren(this.#status, this.#bar,
@@ -114,13 +117,23 @@ export class Details {
 
     #showActions(known, module) {
         const open = new Set([...this.#actions.querySelectorAll("details[open]")].map((details) => details.dataset.action));
+        const before = this.#rows;
+        // A module that does not serve for a while has no actions. Their forms are kept until it serves again.
+        if (known.targets.length > 0) this.#rows = new Map();
+        const values = JSON.stringify(known.values);
+        const kept = (key, text, makeElement) => {
+            const row = before.get(key)?.text === text ? before.get(key) : { text, element: makeElement() };
+            this.#rows.set(key, row);
+            return row.element;
+        };
         const children = [];
         let left = MOST_ACTIONS;
         for (const target of known.targets) {
-            const heading = make("h4", {}, isolated(target.name));
-            if (target.summary) heading.append(" ", make("span", { className: "quiet" }, isolated(target.summary)));
-            children.push(heading);
-            for (const action of target.actions.slice(0, left)) children.push(actionRow(target.name, action, known.values, open));
+            children.push(kept(target.name, JSON.stringify([target.name, target.summary]), () => targetHeading(target)));
+            for (const action of target.actions.slice(0, left)) {
+                children.push(kept(`${target.name}/${action.name}`, JSON.stringify(action) + values,
+                    () => actionRow(target.name, action, known.values, open)));
+            }
             left -= Math.min(left, target.actions.length);
         }
         const count = known.targets.reduce((sum, target) => sum + target.actions.length, 0);
@@ -128,8 +141,21 @@ export class Details {
         if (children.length === 0) {
             children.push(make("p", { className: "quiet" }, module.state === "active" ? "It has no actions." : "It does not serve, so nothing can be called."));
         }
-        this.#actions.replaceChildren(...children);
+        const wanted = new Set(children);
+        for (const child of [...this.#actions.children]) if (!wanted.has(child)) child.remove();
+        // An element that stays in its place keeps the focus.
+        let place = this.#actions.firstElementChild;
+        for (const child of children) {
+            if (child === place) place = place.nextElementSibling;
+            else this.#actions.insertBefore(child, place);
+        }
     }
+}
+
+function targetHeading(target) {
+    const heading = make("h4", {}, isolated(target.name));
+    if (target.summary) heading.append(" ", make("span", { className: "quiet" }, isolated(target.summary)));
+    return heading;
 }
 
 function actionRow(target, action, types, open) {

@@ -35,6 +35,8 @@ export class PagedList {
     #turn(by) {
         this.#start += by;
         this.#draw();
+        // A button that cannot be used any more loses the focus.
+        if (by < 0 ? this.back.disabled : this.on.disabled) (by < 0 ? this.on : this.back).focus({ preventScroll: true });
         this.table.scrollIntoView({ block: "nearest" });
     }
 
@@ -63,6 +65,7 @@ export class PagedList {
         this.#start = Math.max(0, Math.min(this.#start, count - 1));
         this.#start -= this.#start % PAGE;
         const shown = this.#items.slice(this.#start, this.#start + PAGE);
+        const focused = this.body.contains(document.activeElement) ? document.activeElement : undefined;
         const before = this.#rows;
         this.#rows = new Map();
         let place = this.body.firstElementChild;
@@ -83,6 +86,8 @@ export class PagedList {
             else this.body.insertBefore(known.row, place);
         }
         for (const { row } of before.values()) row.remove();
+        // A row that was moved has lost the focus.
+        if (focused?.isConnected && focused !== document.activeElement) focused.focus({ preventScroll: true });
         const end = this.#start + shown.length;
         const range = count > PAGE ? `${number(this.#start + 1)} to ${number(end)} of ${number(count)}` : number(count);
         const noun = this.nouns[this.total === 1 ? 0 : 1];

@@ -339,6 +339,7 @@ function interrupt(error) {
 async function run() {
     let pause = SECOND / 2;
     for (;;) {
+        if (document.hidden) await seen();
         try {
             session = new AbortController();
             reason = undefined;
@@ -387,12 +388,17 @@ function connected() {
     set(byId("connection"), "Connected");
     byId("connection").className = "good";
     document.body.classList.remove("stale");
+    const hadFocus = [byId("banner"), byId("login")].some((element) => element.contains(document.activeElement));
     byId("banner").hidden = true;
     byId("login").hidden = true;
+    if (hadFocus) byId("modules").focus({ preventScroll: true });
     refreshSoon();
     routesAreOld = true;
     loadRoutes();
 }
+
+const now = make("button", { type: "button" }, "Try now");
+now.addEventListener("click", () => wake());
 
 /** Says that the connection is lost, and waits. */
 async function lost(error, pause) {
@@ -402,16 +408,13 @@ async function lost(error, pause) {
     const banner = byId("banner");
     const text = error.status ? `The gateway does not answer as expected: ${brief(error.message, 300)}`
         : "The connection to the gateway is lost. What you see may be old.";
-    const now = make("button", { type: "button" }, "Try now");
     const left = make("span", { "aria-hidden": "true" }, ` Trying again in ${Math.ceil(pause / SECOND)} s. `);
-    now.addEventListener("click", () => wake());
     if (banner.hidden || banner.dataset.text !== text) {
         banner.dataset.text = text;
         banner.replaceChildren(make("span", {}, text), left, now);
         banner.hidden = false;
     } else {
         banner.children[1].replaceWith(left);
-        banner.children[2].replaceWith(now);
     }
     await new Promise((resolve) => {
         wake = resolve;
@@ -465,6 +468,12 @@ document.addEventListener("visibilitychange", () => {
     clearTimeout(unseen);
     if (document.hidden) unseen = setTimeout(() => interrupt(hidden), UNSEEN);
     else if (isConnected) refreshSoon();
+});
+
+byId("local").addEventListener("change", () => {
+    set(byId("resolve-hint"), byId("local").checked
+        ? "No action is called. The answer is the one for the program itself; a module that the URL leads to is started."
+        : "Nothing is called. The answer is the one for a caller from outside.");
 });
 
 byId("resolve-form").addEventListener("submit", async (event) => {

@@ -53,6 +53,8 @@ export function isolated(text, { short = SHORT, className = "" } = {}) {
     button.addEventListener("click", () => {
         element.replaceChildren();
         append(cut(whole, LONG));
+        element.tabIndex = -1;
+        element.focus({ preventScroll: true });
         button.remove();
         if (whole.length > LONG) holder.append(`(the first ${number(LONG)} characters)`);
     });
