@@ -114,16 +114,7 @@ private struct Visit {
 
     /// Fills fields in, and sends the form.
     private func send(_ action: String, _ values: [String]) async throws {
-        try await browser.run(
-            """
-            const form = document.querySelector(`details[data-action="\(action)"] form`);
-            const inputs = [...form.querySelectorAll('.field input, .field textarea, .field select')];
-            arguments[0].forEach((value, index) => {
-                inputs[index].value = value;
-                inputs[index].dispatchEvent(new Event('input', { bubbles: true }));
-            });
-            form.requestSubmit();
-            """, .list(values.map(Value.string)))
+        try await browser.run(sendForm(action), .list(values.map(Value.string)))
     }
 
     private func answer(_ action: String) -> String { text("details[data-action=\"\(action)\"] .answer") }
@@ -249,15 +240,7 @@ private struct Visit {
         try await press("Retry…")
         try await becomes("\(text("#dialog-content")).includes('loads Late again')")
         // While it runs, Escape does not hide it.
-        try await browser.run(
-            """
-            const original = window.fetch;
-            window.fetch = async (path, options) => {
-                if (path === 'page/retry') await new Promise(resolve => { window.goOn = resolve; });
-                return original(path, options);
-            };
-            document.getElementById('dialog-do').click();
-            """)
+        try await browser.run(slowRetry)
         try await browser.type("\u{E00C}")
         let isRunning = "document.querySelector('dialog').open && document.getElementById('dialog-cancel').disabled"
         #expect(try await browser.run("return \(isRunning)") == true)

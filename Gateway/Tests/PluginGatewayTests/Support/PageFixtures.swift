@@ -75,3 +75,26 @@ let manyModules = """
         return original(path, options);
     };
     """
+
+/// A script that confirms a change in the dialog. The request for a retry is not sent before `goOn()` is called.
+let slowRetry = """
+    const original = window.fetch;
+    window.fetch = async (path, options) => {
+        if (path === 'page/retry') await new Promise(resolve => { window.goOn = resolve; });
+        return original(path, options);
+    };
+    document.getElementById('dialog-do').click();
+    """
+
+/// A script that fills the form of an action in with its argument, a list of texts, and sends it.
+func sendForm(_ action: String) -> String {
+    """
+    const form = document.querySelector(`details[data-action="\(action)"] form`);
+    const inputs = [...form.querySelectorAll('.field input, .field textarea, .field select')];
+    arguments[0].forEach((value, index) => {
+        inputs[index].value = value;
+        inputs[index].dispatchEvent(new Event('input', { bubbles: true }));
+    });
+    form.requestSubmit();
+    """
+}
