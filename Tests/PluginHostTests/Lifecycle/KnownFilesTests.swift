@@ -33,13 +33,7 @@ import Testing
         try "no module".write(toFile: "\(plugins)/C.so", atomically: true, encoding: .utf8)
         usleep(30_000)  // A file that has just changed is not noted.
         func run(_ body: (TestHost) throws -> Void) throws {
-            let host = try TestHost { configuration, _ in
-                configuration.folders = [plugins]
-                configuration.start = .lazy
-                configuration.watches = false
-                configuration.registryCache = "\(self.folder.path)/cache"
-            }
-            try host.start()
+            let host = try self.host(plugins)
             #expect(host.host.problems.isEmpty)
             #expect(host.status("C.so")?.error?.code == .invalidFile)
             try body(host)
@@ -61,13 +55,7 @@ import Testing
         let handle = try #require(FileHandle(forUpdatingAtPath: "\(folder.path)/cache/\(file)"))
         try handle.truncate(atOffset: 100)
         try handle.close()
-        let host = try TestHost { configuration, _ in
-            configuration.folders = [plugins]
-            configuration.start = .lazy
-            configuration.watches = false
-            configuration.registryCache = "\(self.folder.path)/cache"
-        }
-        try host.start()
+        let host = try self.host(plugins)
         #expect(host.states == ["A.so": "active", "B.so": "active", "C.so": "failed"])
     }
 
@@ -80,14 +68,7 @@ import Testing
         try "no library".write(toFile: "\(plugins)/help.so", atomically: true, encoding: .utf8)
         usleep(30_000)  // A file that has just changed is not noted.
         func run(_ configure: (inout PluginHost.Configuration) -> Void = { _ in }) throws -> String? {
-            let host = try TestHost { configuration, _ in
-                configuration.folders = [plugins]
-                configuration.start = .lazy
-                configuration.watches = false
-                configuration.registryCache = "\(self.folder.path)/cache"
-                configure(&configuration)
-            }
-            try host.start()
+            let host = try self.host(plugins, configure)
             defer { host.host.shutdown() }
             return host.states["A.so"]
         }
