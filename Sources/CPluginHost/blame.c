@@ -280,17 +280,17 @@ const char *plugin_host_module_on_stack(const ucontext_t *context) {
     return image ? image->label : NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------- places -- */
+/* ------------------------------------------------------------------------------------------------------ addresses -- */
 
-static int places = -1; /* the descriptor */
-static pid_t places_of; /* the process that reports, not its children */
+static int addresses = -1; /* the descriptor */
+static pid_t addresses_of; /* the process that reports, not its children */
 
-void plugin_host_report_places(int descriptor) {
-    places_of = getpid();
-    __atomic_store_n(&places, descriptor, __ATOMIC_RELEASE);
+void plugin_host_report_addresses(int descriptor) {
+    addresses_of = getpid();
+    __atomic_store_n(&addresses, descriptor, __ATOMIC_RELEASE);
 }
 
-const char *plugin_host_place(const void *address, uint64_t *offset) {
+const char *plugin_host_code_address(const void *address, uint64_t *offset) {
 #if __GLIBC_PREREQ(2, 35)
     struct dl_find_object object;
     if (!image_at((uintptr_t)address) || _dl_find_object((void *)address, &object) != 0) return NULL;
@@ -302,11 +302,11 @@ const char *plugin_host_place(const void *address, uint64_t *offset) {
 #endif
 }
 
-/* Writes the place of an instruction, if it is in the code of a module. */
-static int write_place(uintptr_t address) {
+/* Writes the address of an instruction, if it is in the code of a module. */
+static int write_address(uintptr_t address) {
     uint64_t offset;
-    const char *path = plugin_host_place((const void *)address, &offset);
-    char line[4096 + 32] = "place ";
+    const char *path = plugin_host_code_address((const void *)address, &offset);
+    char line[4096 + 32] = "address ";
     size_t length = strlen(line), count = path ? strlen(path) : 0;
     if (count == 0 || count > 4096) return 0;
     for (int shift = 60; shift >= 0; shift -= 4) line[length++] = "0123456789abcdef"[offset >> shift & 15];
@@ -314,21 +314,21 @@ static int write_place(uintptr_t address) {
     memcpy(line + length, path, count);
     length += count;
     line[length++] = '\n';
-    return write(places, line, length) == (ssize_t)length;
+    return write(addresses, line, length) == (ssize_t)length;
 }
 
-struct places {
+struct addresses {
     uintptr_t interrupted;
     int count;
 };
 
-static _Unwind_Reason_Code find_place(struct _Unwind_Context *context, void *data) {
-    struct places *found = data;
+static _Unwind_Reason_Code find_address(struct _Unwind_Context *context, void *data) {
+    struct addresses *found = data;
     int is_exact = 0;
     uintptr_t address = _Unwind_GetIPInfo(context, &is_exact);
     if (address == found->interrupted) return _URC_NO_REASON;
     /* A return address is that of the instruction after the call. */
-    found->count += write_place(is_exact ? address : address - 1);
+    found->count += write_address(is_exact ? address : address - 1);
     return found->count < 16 ? _URC_NO_REASON : _URC_NORMAL_STOP;
 }
 
@@ -355,13 +355,13 @@ static void step_to_caller(ucontext_t *context) {
 #endif
 }
 
-void plugin_host_write_places(ucontext_t *context) {
-    if (__atomic_load_n(&places, __ATOMIC_ACQUIRE) < 0 || getpid() != places_of) return;
+void plugin_host_write_addresses(ucontext_t *context) {
+    if (__atomic_load_n(&addresses, __ATOMIC_ACQUIRE) < 0 || getpid() != addresses_of) return;
     const mcontext_t original = context->uc_mcontext;
     step_to_caller(context);
-    struct places found = {.interrupted = interrupted_at(context)};
-    found.count = write_place(found.interrupted);
-    _Unwind_Backtrace(find_place, &found);
+    struct addresses found = {.interrupted = interrupted_at(context)};
+    found.count = write_address(found.interrupted);
+    _Unwind_Backtrace(find_address, &found);
     context->uc_mcontext = original;
 }
 

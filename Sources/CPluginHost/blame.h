@@ -18,9 +18,9 @@ const char *plugin_host_label_of(uint64_t file, int *names_module);
 uint64_t plugin_host_file_of_thread(void);
 /* The number of the file whose code was interrupted. Async-signal-safe. */
 uint64_t plugin_host_culprit(const ucontext_t *context);
-/* Writes the lines of plugin_host_report_places. The stack is unwound, which may fault or never end if the stack is
+/* Writes the lines of plugin_host_report_addresses. The stack is unwound, which may fault or never end if the stack is
  * damaged: call it last. */
-void plugin_host_write_places(ucontext_t *context);
+void plugin_host_write_addresses(ucontext_t *context);
 /* Writes to standard error, for at most a second in all: a pipe that is not read must not keep the process from ending.
  * Async-signal-safe. */
 void plugin_host_say(const char *text);

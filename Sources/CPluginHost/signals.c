@@ -96,7 +96,7 @@ static void handle(int number, siginfo_t *info, void *context) {
     pid_t none = 0, self = (pid_t)syscall(SYS_gettid);
     if (__atomic_compare_exchange_n(&reporter, &none, self, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         report(number, context);
-        plugin_host_write_places(context);
+        plugin_host_write_addresses(context);
         call_previous(number, info, context);
         __atomic_store_n(&is_reported, 1, __ATOMIC_RELEASE);
     } else if (none != self) {

@@ -40,18 +40,18 @@ int wire_read(const wire_head *head, uint8_t *bytes, plugin_wire_message *messag
 }
 
 int wire_make(const wire_head *head, uint8_t *bytes, plugin_wire_message *message) {
-    int is_senseless = wire_read(head, bytes, message);
-    if (is_senseless) free(bytes);
-    return is_senseless;
+    int is_invalid = wire_read(head, bytes, message);
+    if (is_invalid) free(bytes);
+    return is_invalid;
 }
 
 int wire_make_of_room(plugin_wire_rooms *rooms, const wire_head *head, uint32_t room, plugin_wire_message *message) {
     uint8_t *bytes = head->length ? wire_rooms_map(rooms, room, head->length) : NULL;
     if (!bytes) return 1;
-    int is_senseless = wire_read(head, bytes, message);
-    if (is_senseless) wire_rooms_unmap(rooms, room, bytes, head->length);
+    int is_invalid = wire_read(head, bytes, message);
+    if (is_invalid) wire_rooms_unmap(rooms, room, bytes, head->length);
     else (message->room = room, message->length = head->length, message->rooms = rooms);
-    return is_senseless;
+    return is_invalid;
 }
 
 void plugin_wire_dispose(plugin_wire_message *message) {

@@ -42,7 +42,7 @@ struct plugin_wire_rooms {
     room rooms[PLUGIN_WIRE_ROOMS];
 };
 
-_Static_assert((PLUGIN_WIRE_ROOMS & (PLUGIN_WIRE_ROOMS - 1)) == 0, "the last bits of a number are the place in the table");
+_Static_assert((PLUGIN_WIRE_ROOMS & (PLUGIN_WIRE_ROOMS - 1)) == 0, "the last bits of a number are the slot in the table");
 
 plugin_wire_rooms *wire_rooms_create(void) {
     plugin_wire_rooms *rooms = calloc(1, sizeof *rooms);
@@ -122,13 +122,13 @@ static uint32_t reserve(plugin_wire_rooms *rooms, uint32_t length, use use) {
     uint32_t number = 0;
     pthread_mutex_lock(&rooms->lock);
     if (!rooms->are_closed && rooms->bytes + length <= (uint64_t)PLUGIN_WIRE_ROOMS_GIB << 30) {
-        uint32_t place = 0;
-        while (place < PLUGIN_WIRE_ROOMS && rooms->rooms[place].use != UNUSED) place++;
-        if (place < PLUGIN_WIRE_ROOMS) {
+        uint32_t slot = 0;
+        while (slot < PLUGIN_WIRE_ROOMS && rooms->rooms[slot].use != UNUSED) slot++;
+        if (slot < PLUGIN_WIRE_ROOMS) {
             /* Not 0, and without the flag of the numbers that the worker sends. */
-            do number = (++rooms->made * PLUGIN_WIRE_ROOMS + place) & (PLUGIN_WIRE_LEFT - 1);
+            do number = (++rooms->made * PLUGIN_WIRE_ROOMS + slot) & (PLUGIN_WIRE_LEFT - 1);
             while (!number);
-            rooms->rooms[place] = (room){number, use, -1, length};
+            rooms->rooms[slot] = (room){number, use, -1, length};
             rooms->bytes += length;
         }
     }

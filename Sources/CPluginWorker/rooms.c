@@ -11,27 +11,27 @@ static struct {
         uint32_t room; /* 0: none */
         int descriptor;
         uint32_t used; /* the last room whose descriptor was taken, or that was left without it */
-    } places[PLUGIN_WIRE_ROOMS];
+    } slots[PLUGIN_WIRE_ROOMS];
 } rooms = {.lock = PTHREAD_MUTEX_INITIALIZER, .has_come = PTHREAD_COND_INITIALIZER};
 
 void plugin_worker_keep_room(uint32_t room, int descriptor) {
-    uint32_t place = room % PLUGIN_WIRE_ROOMS;
+    uint32_t slot = room % PLUGIN_WIRE_ROOMS;
     pthread_mutex_lock(&rooms.lock);
     /* A room that no message has named, because the call was over. */
-    if (rooms.places[place].room) close(rooms.places[place].descriptor);
-    int is_used = rooms.places[place].used == room; /* it was left before its descriptor came */
+    if (rooms.slots[slot].room) close(rooms.slots[slot].descriptor);
+    int is_used = rooms.slots[slot].used == room; /* it was left before its descriptor came */
     if (is_used) close(descriptor);
-    rooms.places[place].room = is_used ? 0 : room;
-    rooms.places[place].descriptor = descriptor;
+    rooms.slots[slot].room = is_used ? 0 : room;
+    rooms.slots[slot].descriptor = descriptor;
     pthread_cond_broadcast(&rooms.has_come);
     pthread_mutex_unlock(&rooms.lock);
 }
 
 /* Waits for the descriptor of a room, which the host has sent before the message with its number. */
 static int take(uint32_t room) {
-    uint32_t place = room % PLUGIN_WIRE_ROOMS;
+    uint32_t slot = room % PLUGIN_WIRE_ROOMS;
     pthread_mutex_lock(&rooms.lock);
-    while (rooms.places[place].room != room) {
+    while (rooms.slots[slot].room != room) {
         if (plugin_worker_listens()) {
             pthread_cond_wait(&rooms.has_come, &rooms.lock);
         } else {
@@ -40,22 +40,22 @@ static int take(uint32_t room) {
             pthread_mutex_lock(&rooms.lock);
         }
     }
-    int descriptor = rooms.places[place].descriptor;
-    rooms.places[place].room = 0;
-    rooms.places[place].used = room;
+    int descriptor = rooms.slots[slot].descriptor;
+    rooms.slots[slot].room = 0;
+    rooms.slots[slot].used = room;
     pthread_mutex_unlock(&rooms.lock);
     return descriptor;
 }
 
 /* The host counts the memory of the room as free then, so its descriptor is not kept, even if it is still to come. */
 static void leave(uint32_t room) {
-    uint32_t place = room % PLUGIN_WIRE_ROOMS;
+    uint32_t slot = room % PLUGIN_WIRE_ROOMS;
     pthread_mutex_lock(&rooms.lock);
-    if (rooms.places[place].room == room) {
-        close(rooms.places[place].descriptor);
-        rooms.places[place].room = 0;
+    if (rooms.slots[slot].room == room) {
+        close(rooms.slots[slot].descriptor);
+        rooms.slots[slot].room = 0;
     }
-    rooms.places[place].used = room;
+    rooms.slots[slot].used = room;
     pthread_mutex_unlock(&rooms.lock);
     plugin_worker_announce(PLUGIN_WIRE_LEFT | room);
 }

@@ -1,5 +1,5 @@
 /* The arguments: the path of the file, and the process id of the host; then "debug" to wait for a debugger, or
- * "places" to report where a crash was; or those of scan.c. */
+ * "addresses" to report where a crash was; or those of scan.c. */
 #define _GNU_SOURCE
 #include "plugin_worker.h"
 #include "worker.h"
@@ -212,8 +212,8 @@ int plugin_worker_main(int count, char **arguments) {
     if (count > 4 && (strcmp(arguments[1], "scan") == 0 || strcmp(arguments[1], "describe") == 0))
         plugin_worker_scan(count - 1, arguments + 1);
     int is_debugged = count == 4 && strcmp(arguments[3], "debug") == 0;
-    int reports_places = count == 4 && strcmp(arguments[3], "places") == 0;
-    if (count != 3 && !is_debugged && !reports_places) {
+    int reports_addresses = count == 4 && strcmp(arguments[3], "addresses") == 0;
+    if (count != 3 && !is_debugged && !reports_addresses) {
         fputs("pluginhost-worker is started by a plugin host, for a module in a process of its own.\n", stderr);
         return 64;
     }
@@ -228,7 +228,7 @@ int plugin_worker_main(int count, char **arguments) {
     plugin_worker_confine(&limits);
     plugin_wire_dispose(&limits);
     if (is_debugged) plugin_worker_await_debugger();
-    if (reports_places) plugin_worker_report_places(arguments[1]);
+    if (reports_addresses) plugin_worker_report_addresses(arguments[1]);
     open_module(arguments[1]);
     describe();
     receive_messages();

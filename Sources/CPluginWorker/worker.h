@@ -13,7 +13,7 @@
  *  filter.c      the sandbox's filter of system calls
  *  rooms.c       the descriptors of memory for large values
  *  debugger.c    waiting for a debugger
- *  places.c      the report where a crash was
+ *  addresses.c      the report where a crash was
  *  jobs.c        threads for completions, cancel handlers and the destruction of objects
  *  scan.c        instead of all that: opens files that the host has not opened yet
  */
@@ -136,13 +136,13 @@ void plugin_worker_use_rooms(void);
 /* Waits until a debugger is attached to this process. */
 void plugin_worker_await_debugger(void);
 
-/* places.c */
+/* addresses.c */
 
 /* From now on, a fatal signal writes to standard error where the code of the module and of its libraries was, as
- * plugin_host_report_places does, and then a line "places end". The libraries are in the folder of the module. Requires
+ * plugin_host_report_addresses does, and then a line "addresses end". The libraries are in the folder of the module. Requires
  * glibc 2.35 or later. */
-void plugin_worker_report_places(const char *module);
-/* Gives this thread a stack for signals, so that places are reported for an overflow of its own stack as well. For
+void plugin_worker_report_addresses(const char *module);
+/* Gives this thread a stack for signals, so that addresses are reported for an overflow of its own stack as well. For
  * threads that never end. */
 void plugin_worker_add_signal_stack(void);
 

@@ -151,7 +151,7 @@ import Testing
         #expect(
             [
                 PLUGIN_INTERCEPTED_TARGET, PLUGIN_INTERCEPTED_ACTION, PLUGIN_INTERCEPTED_PARAMETERS,
-                PLUGIN_INTERCEPTED_REMOTE, PLUGIN_INTERCEPTED_ROUTE, PLUGIN_INTERCEPTED_REST,
+                PLUGIN_INTERCEPTED_REMOTE, PLUGIN_INTERCEPTED_ROUTE, PLUGIN_INTERCEPTED_CONTINUE,
             ] == ["target", "action", "parameters", "remote", "route", "call"])
         withUnsafeBytes(of: UInt64(PLUGIN_ABI_MAGIC)) { #expect(String(decoding: $0, as: UTF8.self) == "PLUGHOST") }
     }

@@ -54,13 +54,13 @@ void plugin_host_end_start(uint64_t file);
 void plugin_host_report_exits(void);
 
 /* From now on, the report of a fatal signal also writes where the code of modules was to a descriptor: a line
- * "place OFFSET PATH" for each function of a module on the stack, the innermost first, at most 16. OFFSET is that of the
+ * "address OFFSET PATH" for each function of a module on the stack, the innermost first, at most 16. OFFSET is that of the
  * instruction in the file PATH, in hexadecimal digits. Requires glibc 2.35 or later. */
-void plugin_host_report_places(int descriptor);
+void plugin_host_report_addresses(int descriptor);
 
 /* Returns the file that the code of a module at an address comes from, and the offset in the file; null if it is not
  * known. The path is that of the image, which must not be closed meanwhile. Requires glibc 2.35 or later. */
-const char *plugin_host_place(const void *address, uint64_t *offset);
+const char *plugin_host_code_address(const void *address, uint64_t *offset);
 
 /* Returns whether the bytes can be read without a fault. If this cannot be determined, they count as readable. */
 int plugin_host_is_readable(const void *address, size_t count);

@@ -117,16 +117,16 @@ struct TypeComparison {
         var differences: [(ManifestChange.Weight, String)] = []
         for field in before.fields {
             let name = "“\(field.name.shortened)”"
-            guard let place = now.places[field.name] else {
+            guard let position = now.positions[field.name] else {
                 differences.append((.breaking, "has no field \(name)"))
                 continue
             }
-            let type = now.fields[place].type
+            let type = now.fields[position].type
             if let weight = self.weight(from: field.type, to: type, use, isField: true, &reached) {
                 differences.append((weight, "has \(name) of type \(type.instead(of: field.type))"))
             }
         }
-        for field in now.fields where before.places[field.name] == nil {
+        for field in now.fields where before.positions[field.name] == nil {
             let name = "“\(field.name.shortened)”"
             let isRequired = use == .passed && !field.type.canBeMissing
             differences.append(isRequired ? (.breaking, "requires \(name)") : (.addition, "has the field \(name)"))

@@ -63,7 +63,7 @@ package struct ELFSections {
         file.contains(offset, UInt64(bytes.count)) && file.bytes(offset, UInt64(bytes.count)).elementsEqual(bytes)
     }
 
-    /// The table of the names of sections: the number of its section, and its place in the file.
+    /// The table of the names of sections: the number of its section, and its extent in the file.
     var names: (index: UInt64, offset: UInt64, size: UInt64) {
         get throws(PluginError) {
             var index = UInt64(try file.read(UInt16.self, at: 62))
@@ -114,7 +114,7 @@ package struct ELFSections {
     /// Checks that a section is inside the file, and shares no bytes with the headers or with other sections.
     ///
     /// - Throws: `invalidFile` if it is not.
-    func checkPlace(of part: Part) throws(PluginError) {
+    func checkExtent(of part: Part) throws(PluginError) {
         try file.check(
             file.contains(part.offset, part.size),
             else: "its seal ends at byte \(saturating(1, times: part.size, plus: part.offset)), but it has only "

@@ -39,7 +39,7 @@ package struct ManifestSeal: Sendable {
         let found = try sections.all(named: Self.section)
         guard let section = found.first else { return nil }
         try file.check(found.count == 1, else: "it has \(found.count) seals (sections \(Self.section)), expected one")
-        try sections.checkPlace(of: section)
+        try sections.checkExtent(of: section)
         isEmbedded = section.isInMemory
         let size = section.size
         try file.check(

@@ -36,8 +36,8 @@ package enum JSONText {
             _ = try UTF8Span(validating: text.bindMemory(to: UInt8.self).span)
         } catch {
             let start = error.byteOffsets.lowerBound
-            let place = namesLines ? MalformedText.place(start, in: text) : "byte \(start)"
-            throw PluginError(code, "\(what) is not valid UTF-8, at \(place).")
+            let position = namesLines ? MalformedText.lineAndColumn(start, in: text) : "byte \(start)"
+            throw PluginError(code, "\(what) is not valid UTF-8, at \(position).")
         }
         do throws(MalformedText) {
             return try JSONReader.read(text, rules)

@@ -15,11 +15,11 @@ struct MalformedText: Error {
 
     /// Returns the problem, with its line and column in a file.
     func message(in text: UnsafeRawBufferPointer) -> String {
-        position.map { "\(problem) at \(Self.place($0, in: text)).\(advice)" } ?? problem
+        position.map { "\(problem) at \(Self.lineAndColumn($0, in: text)).\(advice)" } ?? problem
     }
 
     /// Returns the line and the column of a byte, both from 1: `line 3, column 5`. Columns count characters of Unicode.
-    static func place(_ position: Int, in text: UnsafeRawBufferPointer) -> String {
+    static func lineAndColumn(_ position: Int, in text: UnsafeRawBufferPointer) -> String {
         let before = text.prefix(max(0, min(position, text.count)))
         let line = before.count { $0 == UInt8(ascii: "\n") } + 1
         let start = before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0

@@ -68,8 +68,8 @@ struct TypeCheck {
             }
         }
         // The entries that are fields, in the order of the fields.
-        for place in entries.keys.compactMap({ record.places[$0] }).sorted() {
-            let field = record.fields[place]
+        for position in entries.keys.compactMap({ record.positions[$0] }).sorted() {
+            let field = record.fields[position]
             guard let value = entries[field.name], let found = mismatch(of: value, field.type) else { continue }
             return found.inside(".\(field.name.shortened)")
         }

@@ -44,14 +44,14 @@ package struct ValueTypes: Sendable, Equatable {
     /// The fields of a record.
     struct Record: Sendable, Equatable {
         let fields: [ModuleManifest.ValueType.Field]
-        /// The place of each field in `fields`, by its name.
-        let places: [String: Int]
+        /// The position of each field in `fields`, by its name.
+        let positions: [String: Int]
         /// The fields that cannot be missing.
         let required: [ModuleManifest.ValueType.Field]
 
         init(_ fields: [ModuleManifest.ValueType.Field]) {
             self.fields = fields
-            places = Dictionary(uniqueKeysWithValues: zip(fields.map(\.name), fields.indices))
+            positions = Dictionary(uniqueKeysWithValues: zip(fields.map(\.name), fields.indices))
             required = fields.filter { !$0.type.canBeMissing }
         }
     }

@@ -40,7 +40,7 @@ struct CheckChild: Codable, Sendable {
         ChildReport.begin(endingAfter: child.seconds + 1)
         endWithParent(removing: folder)
         PluginHost.installFatalSignalReport()
-        ChildReport.reportPlaces()
+        ChildReport.reportAddresses()
         let copies = step == .replacement ? try? child.withCopies(in: folder) : nil
         let module = CheckedModule(manifest: CheckedManifest(manifest), check: copies ?? child, folder: folder)
         let output = CheckedOutput(folder: folder)
@@ -86,7 +86,7 @@ struct CheckChild: Codable, Sendable {
             case .replacement: await check.replacement(&result)
             }
             module.endIfCrashed(host)
-            result.setPlaces(host.function(of:))
+            result.setAddresses(host.function(of:))
         } catch {
             result.fail(error.message)
         }

@@ -14,8 +14,8 @@ struct CheckResult: Sendable {
         var advice = ""
         /// The action that it is about: `Target/action` or `Type#action`.
         var action: String? = nil
-        /// The place of the code that it is about.
-        var place: CodePlace? = nil
+        /// The address of the code that it is about.
+        var address: CodeAddress? = nil
         var location: CodeLocation? = nil
 
         /// How the message of a crash begins.
@@ -30,7 +30,7 @@ struct CheckResult: Sendable {
         var record: Value {
             .entries([
                 "failure": .bool(isFailure), "message": .string(text), "advice": .string(advice),
-                "action": action.map(Value.string), "place": place?.record, "location": location?.record,
+                "action": action.map(Value.string), "address": address?.record, "location": location?.record,
             ])
         }
     }
@@ -61,22 +61,22 @@ struct CheckResult: Sendable {
         add(Finding(isFailure: false, message: message, advice: advice, action: call?.title))
     }
 
-    /// Sets the places of the actions that findings are about. Called in the process of the check.
+    /// Sets the addresses of the actions that findings are about. Called in the process of the check.
     ///
     /// - Parameter function: Returns the function of an action.
-    mutating func setPlaces(_ function: (String) -> UnsafeRawPointer?) {
+    mutating func setAddresses(_ function: (String) -> UnsafeRawPointer?) {
         for index in findings.indices {
-            findings[index].place = findings[index].action.flatMap(function).flatMap(CodePlace.init(of:))
+            findings[index].address = findings[index].action.flatMap(function).flatMap(CodeAddress.init(of:))
         }
     }
 
-    /// Sets the locations of the findings that have places. The functions of actions in Swift are those of `PluginABI`,
+    /// Sets the locations of the findings that have addresses. The functions of actions in Swift are those of `PluginABI`,
     /// and are not shown.
     mutating func setLocations(_ symbolizer: Symbolizer) {
-        let locations = symbolizer.locations(of: findings.compactMap(\.place))
+        let locations = symbolizer.locations(of: findings.compactMap(\.address))
         for index in findings.indices {
-            guard let location = locations.first(where: { $0.place == findings[index].place }) else { continue }
-            findings[index].place = nil
+            guard let location = locations.first(where: { $0.address == findings[index].address }) else { continue }
+            findings[index].address = nil
             if location.function != nil, !location.isOfInterface { findings[index].location = location }
         }
     }
@@ -136,7 +136,7 @@ extension CheckResult {
             let message = advice.isEmpty ? text : String(text.dropLast(advice.count + 1))
             return Finding(
                 isFailure: $0["failure"] == true, message: message, advice: advice, action: $0["action"]?.string,
-                place: CodePlace($0["place"]))
+                address: CodeAddress($0["address"]))
         }
     }
 }

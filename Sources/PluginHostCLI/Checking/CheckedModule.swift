@@ -22,13 +22,13 @@ struct CheckedModule: Sendable {
     final class Log: Sendable {
         private let entries = Mutex<[LogEntry]>([])
 
-        /// The places of the code that ran when a process crashed, and whether they are complete.
-        private static let crash = Mutex<(places: [CodePlace], isComplete: Bool)>(([], false))
+        /// The addresses of the code that ran when a process crashed, and whether they are complete.
+        private static let crash = Mutex<(addresses: [CodeAddress], isComplete: Bool)>(([], false))
 
         func add(_ entry: LogEntry) {
             entries.withLock { $0.append(entry) }
-            if let place = CodePlace(line: entry.message) { Self.crash.withLock { $0.places.append(place) } }
-            if entry.message == "places end" { Self.crash.withLock { $0.isComplete = true } }
+            if let address = CodeAddress(line: entry.message) { Self.crash.withLock { $0.addresses.append(address) } }
+            if entry.message == "addresses end" { Self.crash.withLock { $0.isComplete = true } }
         }
 
         /// The number of log entries about replies to calls that were over, or that belonged to another module.
@@ -37,14 +37,14 @@ struct CheckedModule: Sendable {
         /// The last log entry about such a reply.
         var lastStaleReply: String? { entries.withLock { $0.last(where: \.isAboutStaleReply)?.message } }
 
-        /// Returns the places of the code of the isolated module that ran when its process crashed, the innermost
+        /// Returns the addresses of the code of the isolated module that ran when its process crashed, the innermost
         /// first. The output of the process reaches the log a little after its end is known.
         ///
-        /// - Parameter crash: How the process ended; only one that was ended by a signal has places.
-        static func places(of crash: String?) -> [CodePlace] {
+        /// - Parameter crash: How the process ended; only one that was ended by a signal has addresses.
+        static func addresses(of crash: String?) -> [CodeAddress] {
             guard crash?.contains("ended by signal") == true else { return [] }
             for _ in 0..<100 where !Self.crash.withLock(\.isComplete) { usleep(5000) }
-            return Self.crash.withLock(\.places)
+            return Self.crash.withLock(\.addresses)
         }
 
         /// The log entry about an object of a type that the module does not declare.
@@ -78,7 +78,7 @@ struct CheckedModule: Sendable {
         if check.isolates {
             configuration.isolation.modules = .all
             configuration.isolation.restartPauses = []
-            configuration.isolation.reportsPlaces = true
+            configuration.isolation.reportsAddresses = true
         }
         for path in [folder + "/staging", folder + "/state"] { mkdir(path, 0o700) }
         let host = PluginHost(configuration)
@@ -120,8 +120,8 @@ struct CheckedModule: Sendable {
         }
         let words = generation.lastWords.map { "“\($0)”" }.joined(separator: ", ")
         let report = (generation.crash ?? "") + (words.isEmpty ? "" : " Its last words: \(words).")
-        let places = Log.places(of: generation.crash).map(\.record)
-        ChildReport.end(with: ["crash": .string(report), "places": .list(places)])
+        let addresses = Log.addresses(of: generation.crash).map(\.record)
+        ChildReport.end(with: ["crash": .string(report), "addresses": .list(addresses)])
     }
 
     /// Returns the number of the module's objects that have holders.

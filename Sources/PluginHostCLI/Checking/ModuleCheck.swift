@@ -165,19 +165,19 @@ struct ModuleCheck: Sendable {
 
     // MARK: One step
 
-    /// Returns a place in the copy of a file that a host has opened as one in the file itself: the copy may be gone.
+    /// Returns an address in the copy of a file that a host has opened as one in the file itself: the copy may be gone.
     /// `nil` if it is in none of the files of this check: the module can report anything.
-    private func inOriginal(_ place: CodePlace) -> CodePlace? {
-        let name = place.file.fileName
+    private func inOriginal(_ address: CodeAddress) -> CodeAddress? {
+        let name = address.file.fileName
         let file = ([path] + others.map(Self.absolute)).enumerated().first { number, file in
             let original = file.fileName
             return name == original || name == CheckChild.nameOfCopy(number, original)
         }?.element
-        return file.map { CodePlace(file: $0, offset: place.offset) }
+        return file.map { CodeAddress(file: $0, offset: address.offset) }
     }
 
-    /// How many places of a crash are looked up, the innermost first.
-    private static let placesMax = 16
+    /// How many addresses of a crash are looked up, the innermost first.
+    private static let addressesMax = 16
 
     /// Runs a step in a child process. Returns its result, and whether the module has become active, which only
     /// `lifecycle` reports.
@@ -196,8 +196,8 @@ struct ModuleCheck: Sendable {
             .collect(deadline: deadline)
         let all = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
         let stack = Array(
-            all.lazy.compactMap { CodePlace(line: $0) }.compactMap(inOriginal).prefix(Self.placesMax))
-        let lines = all.filter { CodePlace(line: $0) == nil }
+            all.lazy.compactMap { CodeAddress(line: $0) }.compactMap(inOriginal).prefix(Self.addressesMax))
+        let lines = all.filter { CodeAddress(line: $0) == nil }
         let hasStarted = lines.first == "{\"started\":true}"
         func value(_ line: Substring?) -> Value? { line.flatMap { try? Value(jsonMessage: Array($0.utf8)) } }
         // Several threads may report the crash of an isolated module.
@@ -207,7 +207,7 @@ struct ModuleCheck: Sendable {
         if case .exited(0) = ending, let last, last["check"] != nil {
             result = CheckResult(step.rawValue, told: last)
             for index in result.findings.indices {
-                result.findings[index].place = result.findings[index].place.flatMap(inOriginal)
+                result.findings[index].address = result.findings[index].address.flatMap(inOriginal)
             }
             result.setLocations(symbolizer)
             return (result, hasStarted)
@@ -216,8 +216,8 @@ struct ModuleCheck: Sendable {
         let location = call.map { " at \($0)" } ?? ""
         let advice = call != nil || step == .lifecycle ? step.advice : ""
         if let crash {
-            let places = crash.list("places").lazy.compactMap { CodePlace($0) }.compactMap(inOriginal)
-            addCrash(crash.text("crash"), during: call, Array(places.prefix(Self.placesMax)), step, &result)
+            let addresses = crash.list("addresses").lazy.compactMap { CodeAddress($0) }.compactMap(inOriginal)
+            addCrash(crash.text("crash"), during: call, Array(addresses.prefix(Self.addressesMax)), step, &result)
             return (result, hasStarted)
         }
         switch ending {
@@ -241,9 +241,9 @@ struct ModuleCheck: Sendable {
     /// - Parameters:
     ///   - reason: How the process ended, as a sentence.
     ///   - call: What the module was doing.
-    ///   - stack: The places of its code that ran.
+    ///   - stack: The addresses of its code that ran.
     private func addCrash(
-        _ reason: String, during call: String?, _ stack: [CodePlace], _ step: CheckStep, _ result: inout CheckResult
+        _ reason: String, during call: String?, _ stack: [CodeAddress], _ step: CheckStep, _ result: inout CheckResult
     ) {
         let location = call.map { " at \($0)" } ?? ""
         let isExit = reason.hasPrefix("Its process ended with the exit code ")
@@ -253,9 +253,9 @@ struct ModuleCheck: Sendable {
                 advice: "Never call exit.")
             return
         }
-        // In a recursion through a few functions, some places occur again and again.
+        // In a recursion through a few functions, some addresses occur again and again.
         let counts = Dictionary(stack.map { ($0, 1) }, uniquingKeysWith: +).values
-        let isRecursion = stack.count == Self.placesMax && counts.max() ?? 0 >= Self.placesMax / 3
+        let isRecursion = stack.count == Self.addressesMax && counts.max() ?? 0 >= Self.addressesMax / 3
         result.fail(
             CheckResult.Finding.crashes + "\(location): \(reason)",
             advice: isRecursion

@@ -2,11 +2,11 @@ internal import CPluginHost
 internal import Glibc
 internal import PluginABI
 
-extension CodePlace {
-    /// The place of a function of a module in this process; `nil` if it is not known.
+extension CodeAddress {
+    /// The address of a function of a module in this process; `nil` if it is not known.
     init?(of function: UnsafeRawPointer) {
         var offset: UInt64 = 0
-        guard let file = plugin_host_place(function, &offset) else { return nil }
+        guard let file = plugin_host_code_address(function, &offset) else { return nil }
         self.init(file: String(cString: file), offset: offset)
     }
 }
@@ -22,8 +22,8 @@ enum ChildReport {
         _ = fcntl(ChildProcess.reportDescriptor, F_SETFD, FD_CLOEXEC)
     }
 
-    /// Lets the report of a fatal signal add lines with the places of the code of modules that was running.
-    static func reportPlaces() { plugin_host_report_places(ChildProcess.reportDescriptor) }
+    /// Lets the report of a fatal signal add lines with the addresses of the code of modules that was running.
+    static func reportAddresses() { plugin_host_report_addresses(ChildProcess.reportDescriptor) }
 
     /// Adds a line. Does nothing, and raises no signal, if the parent has ended.
     static func add(_ value: Value) { _ = UnixSocket.send(value.json + "\n", to: ChildProcess.reportDescriptor) }

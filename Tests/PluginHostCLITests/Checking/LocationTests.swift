@@ -43,7 +43,7 @@ import Testing
         let crash = result("replies", of: report)?["findings"]?[0]
         #expect(crash?["location"]?["line"] == 100 && crash?["location"]?["function"] == "look_up", "\(report)")
         #expect(crash?["message"]?.string?.contains("/src/shop.c:100") == true)
-        #expect(crash?["message"]?.string?.contains("place ") == false)
+        #expect(crash?["message"]?.string?.contains("address 0") == false)
         var module = crashing
         module.setUp = "look_up((const char *)16);"
         let start = result("lifecycle", of: try check(module.build(["-g"]), "--isolate").report)?["findings"]?[0]
@@ -125,7 +125,7 @@ import Testing
         let symbolizer = Symbolizer(tool: tool)
         #expect(symbolizer.located(["helper", "nothing"], in: file).first == "helper (/src/shop.c:200)")
         let stripped = try crashing.build(["-s"])
-        let location = symbolizer.locations(of: [CodePlace(file: stripped, offset: 1 << 40)])[0]
+        let location = symbolizer.locations(of: [CodeAddress(file: stripped, offset: 1 << 40)])[0]
         #expect(location.function == nil && location.source == nil)
     }
 
@@ -133,9 +133,9 @@ import Testing
         let folder = try TemporaryFolder()
         let failing = try folder.file("fail", "#!/bin/sh\necho nonsense; exit 1\n")
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: failing)
-        let place = CodePlace(file: "/modules/libshop.so", offset: 0x10f9)
+        let address = CodeAddress(file: "/modules/libshop.so", offset: 0x10f9)
         for tool in [nil, "/missing/addr2line", failing] {
-            let location = Symbolizer(tool: tool).location(ofCrash: [place])
+            let location = Symbolizer(tool: tool).location(ofCrash: [address])
             #expect(location?.description == "libshop.so+0x10f9" && location?.record["offset"] == 0x10f9)
         }
         #expect(Symbolizer(tool: nil).location(ofCrash: []) == nil)
@@ -147,17 +147,17 @@ import Testing
         let script = "#!/bin/sh\nprintf '\(lines.replacing("\n", with: "\\n"))'\n"
         let tool = try folder.file("tool", Data(script.utf8), mode: 0o755)
         func location(_ count: UInt64) -> CodeLocation? {
-            Symbolizer(tool: tool).location(ofCrash: (0..<count).map { CodePlace(file: "/x/shop.so", offset: $0) })
+            Symbolizer(tool: tool).location(ofCrash: (0..<count).map { CodeAddress(file: "/x/shop.so", offset: $0) })
         }
         #expect(location(2)?.function == "trap")
         #expect(location(3)?.source?.file == "/x/main.swift")
     }
 
     @Test func `Lines of the report of a crash are read`() {
-        let place = CodePlace(line: "place 00000000000010f9 /a b/libshop.so")
-        #expect(place == CodePlace(file: "/a b/libshop.so", offset: 0x10f9))
-        #expect(CodePlace(line: "{\"at\":\"place 10 /a\"}") == nil && CodePlace(line: "place x /a") == nil)
-        #expect(CodePlace(place?.record) == place && CodePlace(nil) == nil)
+        let address = CodeAddress(line: "address 00000000000010f9 /a b/libshop.so")
+        #expect(address == CodeAddress(file: "/a b/libshop.so", offset: 0x10f9))
+        #expect(CodeAddress(line: "{\"at\":\"address 10 /a\"}") == nil && CodeAddress(line: "address x /a") == nil)
+        #expect(CodeAddress(address?.record) == address && CodeAddress(nil) == nil)
     }
 
     @Test func `Arguments of the actions of objects are taken away, too`() throws {
@@ -193,14 +193,14 @@ import Testing
         #expect(message.contains("It crashes the process at Pen#draw"), "\(String(describing: arguments))")
     }
 
-    @Test func `a module that reports many places costs one look-up of 16`() throws {
+    @Test func `a module that reports many addresses costs one look-up of 16`() throws {
         let folder = try TemporaryFolder()
         let log = "\(folder.path)/log"
         _ = try folder.file("tools/addr2line", Data("#!/bin/sh\necho $# >> \(log)\nexit 1\n".utf8), mode: 0o755)
         var module = CModule()
         module.code = "#include <stdio.h>"
         module.body = """
-            for (int i = 0; i < 100; i++) dprintf(3, "place 10 /x/%d.so\\nplace %x /x/own.so\\n", i, i);
+            for (int i = 0; i < 100; i++) dprintf(3, "address 10 /x/%d.so\\naddress %x /x/own.so\\n", i, i);
             abort();
             """
         let file = try module.build(into: folder.path, as: "own.so")

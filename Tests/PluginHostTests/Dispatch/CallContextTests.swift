@@ -300,7 +300,7 @@ import Testing
             code: """
                 static plugin_object rest;
                 static void *go_on(void *token) {
-                    plugin_request request = plugin_request_object(rest, PLUGIN_STRING(PLUGIN_INTERCEPTED_REST), NULL, 0);
+                    plugin_request request = plugin_request_object(rest, PLUGIN_STRING(PLUGIN_INTERCEPTED_CONTINUE), NULL, 0);
                     host->perform(host, 0, &request, pass_on, token);
                     return NULL;
                 }

@@ -299,7 +299,7 @@ import Testing
             static void go_on(const plugin_call *call, plugin_object next, plugin_value parameters) {
                 plugin_entry entry = {{NULL, 0}, parameters};
                 plugin_request request =
-                    plugin_request_object(next, PLUGIN_STRING(PLUGIN_INTERCEPTED_REST), &entry, 1);
+                    plugin_request_object(next, PLUGIN_STRING(PLUGIN_INTERCEPTED_CONTINUE), &entry, 1);
                 host->perform(host, call->token, &request, pass_on, (void *)call->token);
             }
             /* Gives 1 and 2, whatever the caller gave. */

@@ -8,7 +8,7 @@ struct ConfigurationNode {
     /// A file that is being read.
     struct File {
         let path: String
-        let places: JSONPlaces
+        let positions: JSONPositions
 
         /// Relative paths in the file start at its folder.
         func resolve(_ path: String) -> String {
@@ -34,10 +34,10 @@ struct ConfigurationNode {
         }
     }
 
-    /// Returns an error with the place of a member.
+    /// Returns an error with the position of a member.
     func error(_ path: [String], _ message: String) -> ValidationError {
-        let place = file.places[self.path + path]
-        return ValidationError("\(file.path):\(place.line):\(place.column): \(message)")
+        let position = file.positions[self.path + path]
+        return ValidationError("\(file.path):\(position.line):\(position.column): \(message)")
     }
 
     // MARK: Values
@@ -89,7 +89,7 @@ struct ConfigurationNode {
         try entries[name].map { try ConfigurationNode($0, at: path + [name], in: file, names) }
     }
 
-    /// Reads rules. The errors of `make` get their places in the file.
+    /// Reads rules. The errors of `make` get their positions in the file.
     func rules<Rule>(_ name: String, _ make: (Value) throws(PluginError) -> Rule) throws -> [Rule]? {
         try read(name, "a list of rules") { $0.list }?.enumerated().map { number, value in
             do throws(PluginError) { return try make(value) } catch {

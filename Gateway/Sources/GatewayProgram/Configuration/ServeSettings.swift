@@ -51,7 +51,7 @@ struct ServeSettings {
         } catch {
             throw ValidationError("\(path): \(error.message)")
         }
-        let file = ConfigurationNode.File(path: path, places: JSONPlaces(bytes))
+        let file = ConfigurationNode.File(path: path, positions: JSONPositions(bytes))
         let node = try ConfigurationNode(
             value, in: file,
             ["plugins", "listen", "prefix", "tokens", "tls", "hosts", "cors", "limits", "timeouts", "host", "page"])

@@ -14,8 +14,8 @@ final class Admission: Sendable {
 
     init(total: Int, perModule: Int) { (self.total, self.perModule) = (max(1, total), max(1, perModule)) }
 
-    /// The place of a call, which is free again when nothing refers to this object.
-    final class Place: Sendable {
+    /// The slot of a call, which is free again when nothing refers to this object.
+    final class Slot: Sendable {
         private let admission: Admission
         private let module: String?
 
@@ -26,10 +26,10 @@ final class Admission: Sendable {
         deinit { admission.leave(module) }
     }
 
-    /// Counts a call, as long as its place is held.
+    /// Counts a call, as long as its slot is held.
     ///
     /// - Parameter module: The module that it goes to; `nil` if it leads to none.
-    func enter(_ module: String?) throws(Problem) -> Place {
+    func enter(_ module: String?) throws(Problem) -> Slot {
         try state.withLock { (state) throws(Problem) in
             guard state.total < total else {
                 throw Problem(.overloaded, "\(total) calls are in flight, which is the limit. Try again later.")
@@ -46,7 +46,7 @@ final class Admission: Sendable {
             }
             state.total += 1
         }
-        return Place(self, module)
+        return Slot(self, module)
     }
 
     private func leave(_ module: String?) {

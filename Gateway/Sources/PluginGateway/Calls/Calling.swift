@@ -94,9 +94,9 @@ extension PluginGateway {
         }
     }
 
-    /// Finds a place for a call.
+    /// Finds a slot for a call.
     func start(_ call: GatewayCall, _ connection: Connection?) throws(Problem) -> RunningCall {
-        RunningCall(gateway: self, call: call, place: try admission.enter(call.module), connection: connection)
+        RunningCall(gateway: self, call: call, slot: try admission.enter(call.module), connection: connection)
     }
 
     /// Makes a call in a span, and counts it.

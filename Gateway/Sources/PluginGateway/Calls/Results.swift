@@ -39,11 +39,11 @@ extension PluginGateway {
     }
 
     /// Reads a cursor to its end, line by line, as fast as the client reads. Each element may take as long as a call.
-    /// An error ends the lines with an object that has the key `error`. The place of the call is held until then.
+    /// An error ends the lines with an object that has the key `error`. The slot of the call is held until then.
     private func lines(of object: Object, _ running: RunningCall) async throws(Problem) -> Response {
         let cursor = try await Cursor(object, running, limit: configuration.cursorLimit)
         let body = ResponseBody { writer in
-            defer { withExtendedLifetime(running.place) {} }
+            defer { withExtendedLifetime(running.slot) {} }
             var cursor = cursor
             do {
                 while let line = try await cursor.next() { try await writer.write(line + "\n") }

@@ -1,11 +1,11 @@
 import PluginABI
 import PluginHost
 
-/// A call that has its place: the action, and the elements of the cursor that it returns.
+/// A call that has its slot: the action, and the elements of the cursor that it returns.
 struct RunningCall: Sendable {
     let gateway: PluginGateway
     let call: GatewayCall
-    let place: Admission.Place
+    let slot: Admission.Slot
     let connection: Connection?
 
     /// Calls the action.
@@ -27,11 +27,11 @@ struct RunningCall: Sendable {
     }
 
     /// Does a part of the call on one of the threads for calls, and returns its result. Fails earlier if its time is
-    /// up, the client leaves, or the gateway ends; then the part continues, and keeps the place.
+    /// up, the client leaves, or the gateway ends; then the part continues, and keeps the slot.
     func perform(_ part: @escaping @Sendable () async throws(PluginError) -> Value) async throws(PluginError) -> Value {
         let outcome = CallOutcome()
-        let task = Task(executorPreference: gateway.threads) { [place] in
-            defer { withExtendedLifetime(place) {} }
+        let task = Task(executorPreference: gateway.threads) { [slot] in
+            defer { withExtendedLifetime(slot) {} }
             do throws(PluginError) {
                 outcome.set(.success(try await part()))
             } catch {

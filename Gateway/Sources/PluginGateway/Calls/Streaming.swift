@@ -37,7 +37,7 @@ extension PluginGateway {
             defer {
                 opening.cancel()
                 events.close()
-                withExtendedLifetime(running.place) {}
+                withExtendedLifetime(running.slot) {}
             }
             while true {
                 let (text, result) = events.take()

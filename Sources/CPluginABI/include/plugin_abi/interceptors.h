@@ -4,7 +4,7 @@
  * manifest lists it under "interceptors", and its function is "~NAME". It has two arguments: a map
  * that describes the call, with the entries below, and an object that continues the call.
  *
- * The action PLUGIN_INTERCEPTED_REST of that object calls the intercepted action, and has its
+ * The action PLUGIN_INTERCEPTED_CONTINUE of that object calls the intercepted action, and has its
  * outcome. It has one parameter: a map of the parameters for the intercepted action. The
  * interceptor may perform it any number of times, or not at all. The reply of the interceptor is
  * the outcome of the call. The map and the object are borrowed until the interceptor returns.
@@ -20,6 +20,6 @@
 #define PLUGIN_INTERCEPTED_REMOTE "remote" /* bool: whether another program calls */
 #define PLUGIN_INTERCEPTED_ROUTE "route"   /* string, the pattern of the URL's route; or null */
 
-#define PLUGIN_INTERCEPTED_REST "call"
+#define PLUGIN_INTERCEPTED_CONTINUE "call"
 
 #endif

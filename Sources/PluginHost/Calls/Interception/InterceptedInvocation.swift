@@ -176,7 +176,7 @@ final class InterceptedInvocation: Sendable {
                     try await self.within($0, frame) { try await self.passLater(index + 1, $0, $1) }
                 }
             case .synchronous(let body):
-                try body(call) { try self.within($0, frame) { try self.waitForRest(index + 1, $0, $1) } }
+                try body(call) { try self.within($0, frame) { try self.waitForContinuation(index + 1, $0, $1) } }
             case .module(let rule): try await passModuleLater(rule, index, call, frame)
             }
         }
@@ -208,7 +208,7 @@ final class InterceptedInvocation: Sendable {
     }
 
     /// Blocks this thread, which belongs to `BlockingExecutor`, until the rest of the call has ended.
-    func waitForRest(_ index: Int, _ call: InterceptedCall, _ frame: Frame) throws -> Value {
+    func waitForContinuation(_ index: Int, _ call: InterceptedCall, _ frame: Frame) throws -> Value {
         let done = DispatchSemaphore(value: 0)
         let outcome = Mutex<Result<Value, any Error>?>(nil)
         let task = Task(executorPreference: BlockingExecutor.modules) {

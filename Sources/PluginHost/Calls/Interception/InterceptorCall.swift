@@ -1,7 +1,7 @@
 import PluginABI
 import Synchronization
 
-// An interceptor of a module is one of its actions; its arguments are the call as a map and the rest of the call as a
+// An interceptor of a module is one of its actions; its arguments are the call as a map and its continuation as a
 // callback.
 
 extension Calls {
@@ -23,19 +23,19 @@ extension Calls {
 }
 
 extension InterceptedInvocation {
-    /// Returns the arguments of a module's interceptor: the call as a map, and the rest of the call.
-    private func parameters(_ call: InterceptedCall, _ rest: Callback) -> Parameters {
-        Parameters(positional: [call.value, rest.value])
+    /// Returns the arguments of a module's interceptor: the call as a map, and its continuation.
+    private func parameters(_ call: InterceptedCall, _ continuation: Callback) -> Parameters {
+        Parameters(positional: [call.value, continuation.value])
     }
 
     func passModule(
         _ rule: InterceptorRule, _ index: Int, _ call: InterceptedCall, _ frame: Frame
     ) throws -> Value {
-        let rest = RestOfCall(title: rule.description)
-        defer { rest.end() }
+        let continuation = CallContinuation(title: rule.description)
+        defer { continuation.end() }
         let callback = call.context.callback { arguments throws -> Value in
-            do { return try self.pass(index + 1, try rest.change(call, arguments), frame.within) } catch {
-                throw rest.failed(error)
+            do { return try self.pass(index + 1, try continuation.change(call, arguments), frame.within) } catch {
+                throw continuation.failed(error)
             }
         }
         var isThere = true
@@ -46,7 +46,7 @@ extension InterceptedInvocation {
             }
             if isThere { return result }
         } catch {
-            throw rest.original(error)
+            throw continuation.original(error)
         }
         guard rule.isOptional else { throw PluginError.missing(rule, endpoint) }
         return try pass(index + 1, call, frame)
@@ -55,24 +55,27 @@ extension InterceptedInvocation {
     func passModuleLater(
         _ rule: InterceptorRule, _ index: Int, _ call: InterceptedCall, _ frame: Frame
     ) async throws -> Value {
-        let rest = RestOfCall(title: rule.description)
-        defer { rest.end() }
+        let continuation = CallContinuation(title: rule.description)
+        defer { continuation.end() }
         let isAsync = calls.registry.table.interceptors[rule.key]?.isAsync ?? false
         let callback =
             isAsync
             ? call.context.callback { arguments async throws -> Value in
-                let (changed, frame) = (try rest.change(call, arguments), frame.within)
+                let (changed, frame) = (try continuation.change(call, arguments), frame.within)
                 do {
                     return try await withTaskExecutorPreference(BlockingExecutor.modules) {
                         try await InterceptedTask.run(for: frame.parent) {
                             try await self.passLater(index + 1, changed, frame)
                         }
                     }
-                } catch { throw rest.failed(error) }
+                } catch { throw continuation.failed(error) }
             }
             : call.context.callback { arguments throws -> Value in
-                do { return try self.waitForRest(index + 1, try rest.change(call, arguments), frame.within) } catch {
-                    throw rest.failed(error)
+                do {
+                    return try self.waitForContinuation(
+                        index + 1, try continuation.change(call, arguments), frame.within)
+                } catch {
+                    throw continuation.failed(error)
                 }
             }
         let pending = PendingCall(host: calls.program.hostTable)
@@ -83,7 +86,7 @@ extension InterceptedInvocation {
             return token ?? 0
         }
         if isThere {
-            do throws(PluginError) { return try await pending.outcome() } catch { throw rest.original(error) }
+            do throws(PluginError) { return try await pending.outcome() } catch { throw continuation.original(error) }
         }
         guard rule.isOptional else { throw PluginError.missing(rule, endpoint) }
         return try await passLater(index + 1, call, frame)
@@ -104,7 +107,7 @@ extension InterceptedInvocation {
 
 extension InterceptedInvocation.Frame {
     /// The frame for calls that are made from within the call that this thread works on, if that is made within the
-    /// intercepted one. An interceptor can also call the rest from a thread of its own, without a parent.
+    /// intercepted one. An interceptor can also continue from a thread of its own, without a parent.
     fileprivate var within: Self {
         var inner = self
         if let current = ThreadContext.current?.currentCall,
@@ -116,8 +119,8 @@ extension InterceptedInvocation.Frame {
     }
 }
 
-/// The rest of a call, which an interceptor of a module can call until it has ended itself.
-final class RestOfCall: Sendable {
+/// What remains of an intercepted call, which an interceptor of a module can run until it has ended itself.
+final class CallContinuation: Sendable {
     private let isOver = Mutex(false)
     private let failure = Mutex<PluginError?>(nil)
     private let title: String
@@ -126,14 +129,14 @@ final class RestOfCall: Sendable {
 
     func end() { isOver.withLock { $0 = true } }
 
-    /// Stores the error of the rest of the call, so that an error of the host keeps its source if the interceptor
+    /// Stores the error of the continuation, so that an error of the host keeps its source if the interceptor
     /// passes it on.
     func failed(_ error: any Error) -> any Error {
         if let error = error as? PluginError { failure.withLock { $0 = error } }
         return error
     }
 
-    /// Returns the original error of the rest of the call if the interceptor has passed it on; otherwise the error that
+    /// Returns the original error of the continuation if the interceptor has passed it on; otherwise the error that
     /// the interceptor has thrown.
     func original(_ error: PluginError) -> PluginError {
         let failure = failure.withLock { $0 }

@@ -21,16 +21,16 @@ final class LastWords: Sendable {
 
     private let state = Mutex(State())
 
-    /// Returns whether a line states where the code of a process was when it crashed (``Isolation/reportsPlaces``).
-    private static func isPlace(_ line: String) -> Bool {
-        guard line.hasPrefix("place ") else { return line == "places end" }
+    /// Returns whether a line states where the code of a process was when it crashed (``Isolation/reportsAddresses``).
+    private static func isAddress(_ line: String) -> Bool {
+        guard line.hasPrefix("address ") else { return line == "addresses end" }
         return line.utf8.dropFirst(6).prefix { $0 != UInt8(ascii: " ") }.count == 16
     }
 
     /// Adds a line of output, unless it states where the code was. Of a backtrace by the Swift runtime, which has more
     /// than 20 lines, only the line with the crash is kept, so that the fatal error before it is not lost.
     func addOutput(_ line: String) {
-        if Self.isPlace(line) { return }
+        if Self.isAddress(line) { return }
         let isLeftOut = state.withLock { state in
             if line.hasPrefix("*** Signal "), line.contains(": Backtracing from ") { state.leftOut = 0 }
             guard let count = state.leftOut else { return false }

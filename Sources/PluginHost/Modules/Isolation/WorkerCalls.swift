@@ -74,7 +74,7 @@ extension WorkerProcess {
             case .late:
                 if link.lose(channel, limit: limit, isSerial: isSerial, factory) { lateCalls.begin() }
                 return .late
-            case .senseless: return doomForNonsense()
+            case .invalid: return doomForInvalidMessage()
             }
             if received.kind == PLUGIN_WIRE_RETURN.rawValue {
                 message = received
@@ -85,7 +85,7 @@ extension WorkerProcess {
             let now = monotonicNow()
             limit = limit.adding(now - start)  // What others do meanwhile is not the module's time.
             let isLost = link.isLost(channel)
-            guard isSound || isLost else { return doomForNonsense() }
+            guard isSound || isLost else { return doomForInvalidMessage() }
             // A module may send requests without a pause, so that no wait ever reaches the limit. It has a millisecond
             // to reply.
             if isLost || now - 1_000_000 >= (deadline == 0 ? limit : min(limit, deadline)) {
@@ -122,7 +122,7 @@ extension WorkerProcess {
     }
 
     /// Ends a process that has sent an invalid message, and waits for its end.
-    private func doomForNonsense() -> CallEnding {
+    private func doomForInvalidMessage() -> CallEnding {
         doom("Its process sent an invalid message, and was ended.")
         let end = monotonicNow() + 5_000_000_000
         while link != nil, monotonicNow() < end { usleep(1000) }
@@ -143,7 +143,7 @@ extension WorkerProcess {
                 } else if !isSound {
                     return doom("Its process sent an invalid message, and was ended.")
                 }
-            case .senseless: return doom("Its process sent an invalid message, and was ended.")
+            case .invalid: return doom("Its process sent an invalid message, and was ended.")
             case .ended, .late: return
             }
         }
@@ -181,7 +181,7 @@ extension WorkerProcess {
             switch link.receive(channel, until: end, &message) {
             case .arrived: break
             case .ended: return false
-            case .senseless:
+            case .invalid:
                 doom("Its process sent an invalid message, and was ended.")
                 return false
             case .late:

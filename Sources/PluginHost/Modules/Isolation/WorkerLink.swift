@@ -110,14 +110,14 @@ final class WorkerLink: @unchecked Sendable {
 
     /// How a wait for a message ended: with a message, with the end of the worker, at the deadline, or with an invalid
     /// message.
-    enum Arrival { case arrived, ended, late, senseless }
+    enum Arrival { case arrived, ended, late, invalid }
 
     /// Waits for the next message on a channel, until a deadline in nanoseconds of CLOCK_MONOTONIC; 0 for none.
     func receive(_ channel: UInt32, until deadline: Int64, _ message: inout plugin_wire_message) -> Arrival {
         switch plugin_wire_await(wire, channel, deadline) {
-        case PLUGIN_WIRE_ARRIVED: plugin_wire_receive(wire, channel, &message) == 0 ? .arrived : .senseless
+        case PLUGIN_WIRE_ARRIVED: plugin_wire_receive(wire, channel, &message) == 0 ? .arrived : .invalid
         case PLUGIN_WIRE_ENDED: .ended
-        case PLUGIN_WIRE_SPOILED: .senseless
+        case PLUGIN_WIRE_SPOILED: .invalid
         default: .late
         }
     }

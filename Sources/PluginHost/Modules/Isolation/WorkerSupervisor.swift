@@ -94,7 +94,7 @@ final class WorkerSupervisor: Sendable {
     private static func spawn(
         _ process: WorkerProcess, memory: Int32, socket: Int32, output: Int32
     ) throws(PluginError) -> (pid_t, Int32) {
-        let word = process.isDebugged ? "debug" : process.settings.isolation.reportsPlaces ? "places" : nil
+        let word = process.isDebugged ? "debug" : process.settings.isolation.reportsAddresses ? "addresses" : nil
         let arguments = [process.file.path, "\(getpid())"] + [word].compactMap(\.self)
         let program = process.settings.program
         let id: pid_t

@@ -3,18 +3,18 @@ internal import Glibc
 internal import PluginABI
 internal import PluginFile
 
-/// An instruction in a file.
-struct CodePlace: Hashable, Sendable {
+/// The address of an instruction: a file, and the address in it.
+struct CodeAddress: Hashable, Sendable {
     let file: String
     /// The address of the instruction in the file.
     let offset: UInt64
 
     init(file: String, offset: UInt64) { (self.file, self.offset) = (file, offset) }
 
-    /// Reads a line of the report of a fatal signal: `place OFFSET PATH`.
+    /// Reads a line of the report of a fatal signal: `address OFFSET PATH`.
     init?(line: some StringProtocol) {
         let words = line.split(separator: " ", maxSplits: 2)
-        guard words.count == 3, words[0] == "place", let offset = UInt64(words[1], radix: 16) else { return nil }
+        guard words.count == 3, words[0] == "address", let offset = UInt64(words[1], radix: 16) else { return nil }
         self.init(file: String(words[2]), offset: offset)
     }
 
@@ -26,9 +26,9 @@ struct CodePlace: Hashable, Sendable {
     }
 }
 
-/// The location of a place in a file, according to the symbols of the file.
+/// The location of an address, according to the symbols of its file.
 struct CodeLocation: Hashable, Sendable {
-    let place: CodePlace
+    let address: CodeAddress
     /// The function; `nil` if the file has no symbol for it.
     var function: String? = nil
     /// The source file and the line; `nil` if the file has no debug information for it.
@@ -45,9 +45,9 @@ struct CodeLocation: Hashable, Sendable {
     /// `buy (/src/shop.c:12)`, `buy (libshop.so+0x10f9)` or `libshop.so+0x10f9`. A name that is longer than a line, as
     /// those of closures in Swift are, is left out where the line is known.
     var description: String {
-        let library = place.file.split(separator: "/").last.map(String.init) ?? place.file
+        let library = address.file.split(separator: "/").last.map(String.init) ?? address.file
         let position =
-            source.map { "\($0.file):\($0.line)" } ?? "\(library)+0x\(String(place.offset, radix: 16))"
+            source.map { "\($0.file):\($0.line)" } ?? "\(library)+0x\(String(address.offset, radix: 16))"
         guard let function, source == nil || function.count <= 80 else { return position }
         return "\(function) (\(position))"
     }
@@ -55,14 +55,14 @@ struct CodeLocation: Hashable, Sendable {
     var record: Value {
         .entries([
             "function": function.map(Value.string), "file": source.map { .string($0.file) },
-            "line": source.map { .int($0.line) }, "offset": .int(Int(truncatingIfNeeded: place.offset)),
+            "line": source.map { .int($0.line) }, "offset": .int(Int(truncatingIfNeeded: address.offset)),
         ])
     }
 }
 
 /// Finds functions, source files and lines with `addr2line` or `llvm-symbolizer`, if one of them is installed.
 struct Symbolizer: Sendable {
-    /// How long the tool may take, for all places.
+    /// How long the tool may take, for all addresses.
     static let deadline = Duration.seconds(5)
     /// The absolute path of the tool; `nil` if there is none.
     var tool = Self.installed
@@ -74,27 +74,27 @@ struct Symbolizer: Sendable {
             .flatMap { name in folders.lazy.map { "\($0)/\(name)" } }.first { access($0, X_OK) == 0 }
     }()
 
-    /// Returns the locations of places, in their order.
-    func locations(of places: [CodePlace]) -> [CodeLocation] {
+    /// Returns the locations of addresses, in their order.
+    func locations(of addresses: [CodeAddress]) -> [CodeLocation] {
         let end = ContinuousClock.now + Self.deadline
-        var known: [CodePlace: CodeLocation] = [:]
-        for (file, places) in Dictionary(grouping: places, by: \.file) {
-            for (place, lines) in zip(places, pairs(file, places, until: end)) {
+        var known: [CodeAddress: CodeLocation] = [:]
+        for (file, addresses) in Dictionary(grouping: addresses, by: \.file) {
+            for (address, lines) in zip(addresses, pairs(file, addresses, until: end)) {
                 let source = Self.source(lines.position)
-                known[place] = CodeLocation(
-                    place: place,
+                known[address] = CodeLocation(
+                    address: address,
                     function: namesNearest && source == nil ? nil : Self.function(lines.function), source: source,
                     isOfInterface: source?.file.contains("/Sources/PluginABI/") == true
                         || lines.function.hasPrefix("$s9PluginABI"))
             }
         }
-        return places.map { known[$0] ?? CodeLocation(place: $0) }
+        return addresses.map { known[$0] ?? CodeLocation(address: $0) }
     }
 
     /// Returns the location that says most about a crash: of the first function on the stack, the innermost first, that
     /// has a line and is not of `PluginABI`. After a runtime error in Swift, such functions may have
     /// no line: then it is the first that has a name.
-    func location(ofCrash stack: [CodePlace]) -> CodeLocation? {
+    func location(ofCrash stack: [CodeAddress]) -> CodeLocation? {
         let locations = locations(of: stack)
         let own = locations.filter { !$0.isOfInterface }
         return own.first { $0.source != nil } ?? own.first { $0.function != nil }
@@ -104,16 +104,16 @@ struct Symbolizer: Sendable {
     /// Whether the tool names the nearest function that it knows, however far away, if it does not know the right one.
     private var namesNearest: Bool { tool?.hasSuffix("/llvm-symbolizer") == true }
 
-    /// Runs the tool for places in one file. It prints two lines for each place.
+    /// Runs the tool for addresses in one file. It prints two lines for each address.
     private func pairs(
-        _ file: String, _ places: [CodePlace], until end: ContinuousClock.Instant
+        _ file: String, _ addresses: [CodeAddress], until end: ContinuousClock.Instant
     ) -> [(function: String, position: String)] {
         guard let tool, end > .now else { return [] }
         let style = namesNearest ? ["--output-style=GNU", "--no-inlines"] : []
-        let addresses = places.map { "0x" + String($0.offset, radix: 16) }
+        let offsets = addresses.map { "0x" + String($0.offset, radix: 16) }
         // Its output goes to the descriptor of the report.
         let script = "exec \"$@\" >&\(ChildProcess.reportDescriptor) 2>/dev/null"
-        let words = ["sh", "-c", script, "sh", tool] + style + ["-f", "-C", "-e", file] + addresses
+        let words = ["sh", "-c", script, "sh", tool] + style + ["-f", "-C", "-e", file] + offsets
         guard let child = try? ChildProcess(executable: "/bin/sh", arguments: words) else { return [] }
         let (bytes, ending) = child.collect(deadline: end - .now)
         guard ending == .exited(0) else { return [] }
@@ -155,8 +155,8 @@ extension Symbolizer {
         let exports = FileManager.default.contents(atPath: file).flatMap { data in
             data.withUnsafeBytes { bytes in try? ELFImage.exports(of: bytes, path: file) }
         }
-        let places = names.map { CodePlace(file: file, offset: exports?.addresses[$0] ?? 0) }
-        return zip(names, locations(of: places)).map { name, location in
+        let addresses = names.map { CodeAddress(file: file, offset: exports?.addresses[$0] ?? 0) }
+        return zip(names, locations(of: addresses)).map { name, location in
             location.source.map { "\(name) (\($0.file):\($0.line))" } ?? name
         }
     }

@@ -11,17 +11,17 @@
 #include <unistd.h>
 #include <unwind.h>
 
-enum { PLACES = 16, SIGNAL_STACK_BYTES = 64 << 10 };
+enum { ADDRESSES = 16, SIGNAL_STACK_BYTES = 64 << 10 };
 
 static char folder[4096]; /* of the module and its libraries, with a slash */
 
-struct places {
+struct addresses {
     uintptr_t interrupted;
     int count;
 };
 
-/* Writes the place of an instruction, if it is in the code of the module or of its libraries. Async-signal-safe. */
-static int write_place(uintptr_t address) {
+/* Writes the address of an instruction, if it is in the code of the module or of its libraries. Async-signal-safe. */
+static int write_address(uintptr_t address) {
 #if __GLIBC_PREREQ(2, 35)
     struct dl_find_object object;
     if (_dl_find_object((void *)address, &object) != 0) return 0;
@@ -29,7 +29,7 @@ static int write_place(uintptr_t address) {
     uint64_t offset = address - object.dlfo_link_map->l_addr;
     size_t count = strlen(path);
     if (count > 4096 || strncmp(path, folder, strlen(folder)) != 0) return 0;
-    char line[4096 + 32] = "place ";
+    char line[4096 + 32] = "address ";
     size_t length = strlen(line);
     for (int shift = 60; shift >= 0; shift -= 4) line[length++] = "0123456789abcdef"[offset >> shift & 15];
     line[length++] = ' ';
@@ -43,14 +43,14 @@ static int write_place(uintptr_t address) {
 #endif
 }
 
-static _Unwind_Reason_Code find_place(struct _Unwind_Context *context, void *data) {
-    struct places *found = data;
+static _Unwind_Reason_Code find_address(struct _Unwind_Context *context, void *data) {
+    struct addresses *found = data;
     int is_exact = 0;
     uintptr_t address = _Unwind_GetIPInfo(context, &is_exact);
     if (address == found->interrupted) return _URC_NO_REASON;
     /* A return address is that of the instruction after the call. */
-    found->count += write_place(is_exact ? address : address - 1);
-    return found->count < PLACES ? _URC_NO_REASON : _URC_NORMAL_STOP;
+    found->count += write_address(is_exact ? address : address - 1);
+    return found->count < ADDRESSES ? _URC_NO_REASON : _URC_NORMAL_STOP;
 }
 
 /* Writes a line to standard error. Async-signal-safe. */
@@ -82,7 +82,7 @@ static int is_code(uintptr_t address) {
 #endif
 }
 
-static void write_places(ucontext_t *context) {
+static void write_addresses(ucontext_t *context) {
 #if defined(__x86_64__)
     greg_t *pc = &context->uc_mcontext.gregs[REG_RIP], *sp = &context->uc_mcontext.gregs[REG_RSP];
 #elif defined(__aarch64__)
@@ -90,8 +90,8 @@ static void write_places(ucontext_t *context) {
 #else
     uintptr_t none = 0, *pc = &none, *sp = &none;
 #endif
-    struct places found = {(uintptr_t)*pc, 0};
-    /* The stack cannot be unwound from an address without code: the address of the call takes its place. */
+    struct addresses found = {(uintptr_t)*pc, 0};
+    /* The stack cannot be unwound from an address without code: the address of the call is taken instead. */
     const __typeof__(*pc) original = *pc, original_stack = *sp;
     uintptr_t caller = is_code(found.interrupted) ? 0 : caller_of(context);
     if (caller && is_code(caller - 1)) {
@@ -101,16 +101,16 @@ static void write_places(ucontext_t *context) {
         *sp += sizeof(uintptr_t);
 #endif
     }
-    found.count = write_place(found.interrupted);
-    _Unwind_Backtrace(find_place, &found);
+    found.count = write_address(found.interrupted);
+    _Unwind_Backtrace(find_address, &found);
     *pc = original;
     *sp = original_stack;
 }
 
 static void handle(int number, siginfo_t *info, void *context) {
     signal(number, SIG_DFL); /* also for a fault in here */
-    write_places(context);
-    write_line("places end\n");
+    write_addresses(context);
+    write_line("addresses end\n");
     /* A fault recurs when the instruction is repeated; a signal that was sent, or a breakpoint, is raised again. */
     if (info->si_code <= 0 || number == SIGTRAP) raise(number);
 }
@@ -124,7 +124,7 @@ void plugin_worker_add_signal_stack(void) {
     if (sigaltstack(&stack, NULL) != 0) munmap(memory, SIGNAL_STACK_BYTES);
 }
 
-void plugin_worker_report_places(const char *module) {
+void plugin_worker_report_addresses(const char *module) {
     const char *slash = strrchr(module, '/');
     size_t length = slash ? (size_t)(slash - module) + 1 : 0;
     if (length == 0 || length >= sizeof folder) return;

@@ -1,10 +1,10 @@
 import PluginABI
 import PluginHost
 
-/// The places of the members in a JSON text, for messages about them. The text is valid JSON.
-struct JSONPlaces {
-    /// A place in a text, counted from 1. Columns are bytes.
-    struct Place: Hashable {
+/// The positions of the members in a JSON text, for messages about them. The text is valid JSON.
+struct JSONPositions {
+    /// A position in a text, counted from 1. Columns are bytes.
+    struct Position: Hashable {
         var line = 1
         var column = 1
     }
@@ -13,15 +13,15 @@ struct JSONPlaces {
     private var index = 0
     private var line = 1
     private var lineStart = 0
-    private var places: [[String]: Place] = [:]
+    private var positions: [[String]: Position] = [:]
 
     init(_ bytes: [UInt8]) {
         self.bytes = bytes
         readValue([])
     }
 
-    /// Returns the place of a member, by the names and numbers that lead to it.
-    subscript(_ path: [String]) -> Place { places[path] ?? Place() }
+    /// Returns the position of a member, by the names and numbers that lead to it.
+    subscript(_ path: [String]) -> Position { positions[path] ?? Position() }
 
     private var next: UInt8? { index < bytes.count ? bytes[index] : nil }
 
@@ -32,28 +32,28 @@ struct JSONPlaces {
         }
     }
 
-    private var here: Place { Place(line: line, column: index - lineStart + 1) }
+    private var here: Position { Position(line: line, column: index - lineStart + 1) }
 
     private mutating func readValue(_ path: [String]) {
         skipSpace()
-        if path.isEmpty { places[path] = here }
+        if path.isEmpty { positions[path] = here }
         switch next {
         case UInt8(ascii: "{"):
-            readMembers(until: UInt8(ascii: "}")) { places, _ in
-                let start = places.index
-                let place = places.here
-                places.skipString()
-                let text = String(decoding: places.bytes[start..<places.index], as: UTF8.self)
+            readMembers(until: UInt8(ascii: "}")) { positions, _ in
+                let start = positions.index
+                let position = positions.here
+                positions.skipString()
+                let text = String(decoding: positions.bytes[start..<positions.index], as: UTF8.self)
                 let name = (try? Value(json: text))?.string ?? text
-                places.places[path + [name]] = place
-                places.skipSpace()
-                places.index += 1  // The colon.
-                places.readValue(path + [name])
+                positions.positions[path + [name]] = position
+                positions.skipSpace()
+                positions.index += 1  // The colon.
+                positions.readValue(path + [name])
             }
         case UInt8(ascii: "["):
-            readMembers(until: UInt8(ascii: "]")) { places, number in
-                places.places[path + [String(number)]] = places.here
-                places.readValue(path + [String(number)])
+            readMembers(until: UInt8(ascii: "]")) { positions, number in
+                positions.positions[path + [String(number)]] = positions.here
+                positions.readValue(path + [String(number)])
             }
         case UInt8(ascii: "\""): skipString()
         default:
@@ -61,7 +61,7 @@ struct JSONPlaces {
         }
     }
 
-    private mutating func readMembers(until end: UInt8, _ read: (inout JSONPlaces, Int) -> Void) {
+    private mutating func readMembers(until end: UInt8, _ read: (inout JSONPositions, Int) -> Void) {
         index += 1
         var number = 0
         while true {
