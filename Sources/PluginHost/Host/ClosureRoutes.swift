@@ -28,31 +28,33 @@ extension PluginHost {
     ///   - isRemote: Whether other programs may open the route.
     ///   - demands: What the route demands of other programs, such as `login`; the guard checks it. Only for remote
     ///     routes.
+    ///   - method: The only method that the route answers, as in ``/PluginABI/Route/method(_:)``. Default: every
+    ///     method.
     ///   - body: The closure. Its result, of any type that an action can return, or the error that it throws, is the
     ///     outcome of opening the URL.
     /// - Throws: The errors of ``addRoute(_:to:name:summary:defaults:transition:groups:method:)``.
     public func addRoute(
         _ pattern: String, name: String? = nil, summary: String = "", defaults: NamedValues = [:],
-        isRemote: Bool = false, requires demands: [String] = [],
+        isRemote: Bool = false, requires demands: [String] = [], method: RouteMethod? = nil,
         _ body: @escaping @Sendable (_ parameters: [String: Value]) throws -> some ActionResult
     ) throws(PluginError) {
         let callback = program.callback(of: { arguments throws in try body(arguments.parameters) })
         try add(
             pattern, RouteClosure(callback: callback, isRemote: isRemote, demands: demands), name, summary,
-            defaults.get())
+            defaults.get(), method)
     }
 
     /// Adds a route of the program that leads to an asynchronous closure, for URLs that are opened with `await`. For
     /// the parameters, see the synchronous form.
     public func addRoute(
         _ pattern: String, name: String? = nil, summary: String = "", defaults: NamedValues = [:],
-        isRemote: Bool = false, requires demands: [String] = [],
+        isRemote: Bool = false, requires demands: [String] = [], method: RouteMethod? = nil,
         _ body: @escaping @Sendable (_ parameters: [String: Value]) async throws -> some ActionResult
     ) throws(PluginError) {
         let callback = program.callback(of: { arguments async throws in try await body(arguments.parameters) })
         try add(
             pattern, RouteClosure(callback: callback, isRemote: isRemote, demands: demands), name, summary,
-            defaults.get())
+            defaults.get(), method)
     }
 
     /// Adds a route of the program that leads to a closure without a result. For the parameters, see the form with a
@@ -60,7 +62,7 @@ extension PluginHost {
     @_disfavoredOverload
     public func addRoute(
         _ pattern: String, name: String? = nil, summary: String = "", defaults: NamedValues = [:],
-        isRemote: Bool = false, requires demands: [String] = [],
+        isRemote: Bool = false, requires demands: [String] = [], method: RouteMethod? = nil,
         _ body: @escaping @Sendable (_ parameters: [String: Value]) throws -> Void
     ) throws(PluginError) {
         let callback = program.callback { arguments throws -> Value in
@@ -69,7 +71,7 @@ extension PluginHost {
         }
         try add(
             pattern, RouteClosure(callback: callback, isRemote: isRemote, demands: demands), name, summary,
-            defaults.get())
+            defaults.get(), method)
     }
 
     /// Adds a route of the program that leads to an asynchronous closure without a result. For the parameters, see the
@@ -77,7 +79,7 @@ extension PluginHost {
     @_disfavoredOverload
     public func addRoute(
         _ pattern: String, name: String? = nil, summary: String = "", defaults: NamedValues = [:],
-        isRemote: Bool = false, requires demands: [String] = [],
+        isRemote: Bool = false, requires demands: [String] = [], method: RouteMethod? = nil,
         _ body: @escaping @Sendable (_ parameters: [String: Value]) async throws -> Void
     ) throws(PluginError) {
         let callback = program.callback { arguments async throws -> Value in
@@ -86,15 +88,16 @@ extension PluginHost {
         }
         try add(
             pattern, RouteClosure(callback: callback, isRemote: isRemote, demands: demands), name, summary,
-            defaults.get())
+            defaults.get(), method)
     }
 
     func add(
-        _ pattern: String, _ closure: RouteClosure, _ name: String?, _ summary: String, _ defaults: [String: Value]
+        _ pattern: String, _ closure: RouteClosure, _ name: String?, _ summary: String, _ defaults: [String: Value],
+        _ method: RouteMethod?
     ) throws(PluginError) {
         let entry = RouteEntry(
-            try RoutePattern(pattern, scheme: configuration.firstScheme), to: closure, name: name, summary: summary,
-            defaults: defaults)
+            try RoutePattern(pattern, scheme: configuration.firstScheme).answering(method), to: closure, name: name,
+            summary: summary, defaults: defaults)
         try changeRoutes { (routes, generations) throws(PluginError) in try routes.add(entry, generations) }
     }
 }

@@ -13,7 +13,7 @@ extension PluginHost {
     @_documentation(visibility: internal) @_disfavoredOverload
     public func addRoute<R>(
         _ pattern: String, name: String? = nil, summary: String = "", defaults: NamedValues = [:],
-        isRemote: Bool = false, requires demands: [String] = [],
+        isRemote: Bool = false, requires demands: [String] = [], method: RouteMethod? = nil,
         _ body: @escaping @Sendable (_ parameters: [String: Value]) throws -> R
     ) throws(PluginError) { throw .uncrossable(R.self) }
 
@@ -26,7 +26,7 @@ extension PluginHost {
     @_documentation(visibility: internal) @_disfavoredOverload
     public func addRoute<R>(
         _ pattern: String, name: String? = nil, summary: String = "", defaults: NamedValues = [:],
-        isRemote: Bool = false, requires demands: [String] = [],
+        isRemote: Bool = false, requires demands: [String] = [], method: RouteMethod? = nil,
         _ body: @escaping @Sendable (_ parameters: [String: Value]) async throws -> R
     ) throws(PluginError) { throw .uncrossable(R.self) }
 }

@@ -62,6 +62,11 @@ extension OptionSpecification {
     )
     static let timeout = OptionSpecification(
         name: "--timeout", value: "seconds", help: "The timeout in seconds, more than 0.")
+    static let method = OptionSpecification(
+        name: "--method", value: "method", choices: RouteMethod.allCases.map(\.rawValue),
+        help:
+            "The HTTP method with which the URL is opened: GET, POST, PUT, PATCH or DELETE. Routes of other methods do "
+            + "not answer. (default: GET)")
     static let ofService = OptionSpecification(
         name: "--service", help: "The first argument is the name of a service, and its implementation is called.")
     static let ofObject = OptionSpecification(

@@ -13,11 +13,12 @@ enum Open: Question {
             ArgumentSpecification(
                 name: "url", kind: .url, help: "The URL, for instance 'app://target/action?name=value'.")
         ],
-        options: [local] + OptionSpecification.hosting + [.timeout, .attach, .json])
+        options: [.method, local] + OptionSpecification.hosting + [.timeout, .attach, .json])
 
     static func parameters(_ arguments: ParsedArguments) throws(PluginError) -> [String: Value] {
         try [
-            "url": .string(arguments.positionals[0]), "local": .bool(arguments.has(local)),
+            "url": .string(arguments.positionals[0]), "method": .string(arguments.value(of: .method) ?? "GET"),
+            "local": .bool(arguments.has(local)),
         ].withTimeout(of: arguments)
     }
 

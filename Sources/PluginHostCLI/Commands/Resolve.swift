@@ -19,15 +19,18 @@ enum Resolve: Question {
         arguments: [
             ArgumentSpecification(name: "url", kind: .url, help: "The URL, for instance 'app://shop/detail/42'.")
         ],
-        options: [pattern, local] + OptionSpecification.hosting + [.attach, .json])
+        options: [pattern, .method, local] + OptionSpecification.hosting + [.attach, .json])
 
     static func parameters(_ arguments: ParsedArguments) -> [String: Value] {
-        ["url": .string(arguments.positionals[0]), "local": .bool(arguments.has(local))]
+        [
+            "url": .string(arguments.positionals[0]), "method": .string(arguments.value(of: .method) ?? "GET"),
+            "local": .bool(arguments.has(local)),
+        ]
     }
 
     static func answerWithoutHost(_ arguments: ParsedArguments) async throws(PluginError) -> Value? {
         guard let text = arguments.value(of: pattern) else { return nil }
-        for option in [local, .attach] where arguments.has(option) {
+        for option in [.method, local, .attach] where arguments.has(option) {
             throw .usage("'\(option.name)' has no effect with '--pattern': no host is asked.")
         }
         let pattern = try URLPattern(text, scheme: arguments.schemes?.first ?? "app")

@@ -41,16 +41,16 @@ struct HostMethod: Sendable {
         ) { service, parameters in
             try await service.objects.keep(service.call(parameters))
         },
-        HostMethod("open", ["url", "parameters", "bytes", "local", "timeout"], runsModules: true) {
+        HostMethod("open", ["url", "method", "parameters", "bytes", "local", "timeout"], runsModules: true) {
             service, parameters in
             let result = try await service.host.open(
-                parameters.text("url"), Parameters(parameters.values),
+                parameters.text("url"), method: parameters.method, Parameters(parameters.values),
                 origin: parameters.flag("local") ? .local : .remote, timeout: parameters.timeout)
             return service.objects.keep(result)
         },
-        HostMethod("resolve", ["url", "parameters", "local"]) { service, parameters in
+        HostMethod("resolve", ["url", "method", "parameters", "local"]) { service, parameters in
             try service.host.resolve(
-                parameters.text("url"), Parameters(parameters.map("parameters")),
+                parameters.text("url"), method: parameters.method, Parameters(parameters.map("parameters")),
                 origin: parameters.flag("local") ? .local : .remote
             ).record
         },

@@ -38,6 +38,14 @@ struct MethodParameters {
         }
     }
 
+    /// The HTTP method with which a URL is opened: GET if none is given.
+    var method: RouteMethod {
+        get throws(RPCError) {
+            let names = RouteMethod.allCases.map(\.rawValue).joined(separator: ", ")
+            return try optional("method", "one of \(names)") { $0.string.flatMap(RouteMethod.init(rawValue:)) } ?? .get
+        }
+    }
+
     var timeout: Duration? {
         get throws(RPCError) {
             try optional("timeout", "a positive number of seconds") { $0.double.flatMap(Duration.init(timeout:)) }
