@@ -43,10 +43,9 @@ let package = Package(
         // Programs, samples and tests, which scripts/install leaves out of the package that it installs.
         // Without a Swift runtime, which SwiftPM links to programs in C as well: modules bring their own.
         // "-nostartfiles" leaves out only the start file of Swift, which needs the runtime; clang links that of C.
-        // "--as-needed" leaves out libstdc++ and libm, which would take a quarter of the time in which it starts.
         .executableTarget(
             name: "CPluginWorkerProgram", dependencies: ["CPluginWorker"],
-            linkerSettings: [.unsafeFlags(["-static-stdlib", "-nostartfiles", "-Xlinker", "--as-needed"])]),
+            linkerSettings: [.unsafeFlags(["-static-stdlib", "-nostartfiles"])]),
         .executableTarget(
             name: "PluginHostCLI",
             dependencies: ["PluginFacades", "PluginHost", "PluginFile", "PluginABI", "CPluginHost"],

@@ -39,8 +39,8 @@ struct LifecycleCheck {
                     again + error.message
                         + (round == 1 ? "" : " 'tearDown' must release what 'setUp' and activate acquire."))
                 if module.check.isolates {
-                    let place = CheckedModule.Log.places(of: error.message).first
-                    result.findings[result.findings.count - 1].place = place
+                    let address = CheckedModule.Log.addresses(of: error.message).first
+                    result.findings[result.findings.count - 1].address = address
                 }
                 return
             }

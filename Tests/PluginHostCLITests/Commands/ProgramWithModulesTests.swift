@@ -44,6 +44,19 @@ import Testing
         #expect(table.output.hasPrefix("MODULE ") && table.output.contains("\nModuleA "))
     }
 
+    @Test func `open and resolve take the HTTP method of a URL`() throws {
+        var module = CModule(name: "Shop")
+        module.moreManifest = #""routes": [{"pattern": "app://item/:id", "action": "Shop/answer", "method": "PUT"}], "#
+        module.isRemote = true
+        try module.build(into: folder.path, as: "shop.so")
+        #expect(try run("open", "app://item/7", "--method", "PUT").output == "yes\n")
+        #expect(try run("resolve", "app://item/7", "--method", "PUT").output.hasPrefix("Leads to Shop/answer"))
+        let refused = try run("open", "app://item/7")
+        #expect(refused.code == 69 && refused.errors.contains("methodNotAllowed"))
+        let unknown = try run("open", "app://item/7", "--method", "put")
+        #expect(unknown.code == 64 && unknown.errors.contains("PATCH"))
+    }
+
     @Test func `With --lazy, a module that a command has read is known to the next one, and a call starts it`() throws {
         let plugins = try folder.folder("known")
         try CModule(name: "Known").build(into: plugins, as: "known.so")

@@ -39,6 +39,18 @@ import Testing
         } catch { return error.code.rawValue }
     }
 
+    @Test func `Closures of the program share a pattern if each has a method`() async throws {
+        try host.addRoute("https://*/note", isRemote: true, method: .get) { _ in "read" }
+        try host.addRoute("https://*/note", isRemote: true, method: .put) { _ async in "stored" }
+        try host.addRoute("https://*/note", method: .delete) { (_: [String: Value]) in }
+        #expect(open("https://a/note", nil) == "read" && open("https://a/note", .delete) == "")
+        #expect(try await host.open("https://a/note", method: .put) == "stored")
+        #expect(open("https://a/note", .post) == "methodNotAllowed")
+        #expect(open("https://a/note", .delete, origin: .remote) == "methodNotAllowed")
+        #expect(host.routes.filter { $0.pattern == "https://*/note" }.map(\.method) == [.get, .put, .delete])
+        #expect(throws: PluginError.self) { try host.addRoute("https://*/note", method: .put) { _ in "again" } }
+    }
+
     @Test(arguments: [CallOrigin.local, .remote])
     func `A route answers its method only, and a URL without a method is opened with GET`(origin: CallOrigin) {
         let cases: [(String, RouteMethod?, String)] = [
