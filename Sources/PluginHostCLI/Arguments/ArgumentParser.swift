@@ -77,7 +77,17 @@ struct ArgumentParser: Sendable {
             throw .usage("Missing value for '\(option.name) <\(name)>'.")
         }
         try Self.checkPath(value, name, "the option '\(option.name)'")
-        parsed.values[option.name, default: []].append(value)
+        parsed.values[option.name, default: []].append(try Self.choice(value, option))
+    }
+
+    /// Returns a value as the option declares it; case does not matter if the option has choices.
+    private static func choice(_ value: String, _ option: OptionSpecification) throws(PluginError) -> String {
+        guard !option.choices.isEmpty else { return value }
+        guard let choice = option.choices.first(where: { $0.lowercased() == value.lowercased() }) else {
+            let choices = option.choices.map { "'\($0)'" }.joined(separator: ", ")
+            throw .usage("The value '\(value.shortened)' of '\(option.name)' is not one of \(choices).")
+        }
+        return choice
     }
 
     private func checkPositionals(_ positionals: [String]) throws(PluginError) {

@@ -121,7 +121,7 @@ struct CheckedModule: Sendable {
         let words = generation.lastWords.map { "“\($0)”" }.joined(separator: ", ")
         let report = (generation.crash ?? "") + (words.isEmpty ? "" : " Its last words: \(words).")
         let addresses = Log.addresses(of: generation.crash).map(\.record)
-        ChildReport.end(with: ["crash": .string(report), "addresses": .list(addresses)])
+        ChildReport.end(with: ["crash": .string(report), "stack": .list(addresses)])
     }
 
     /// Returns the number of the module's objects that have holders.

@@ -216,7 +216,7 @@ struct ModuleCheck: Sendable {
         let location = call.map { " at \($0)" } ?? ""
         let advice = call != nil || step == .lifecycle ? step.advice : ""
         if let crash {
-            let addresses = crash.list("addresses").lazy.compactMap { CodeAddress($0) }.compactMap(inOriginal)
+            let addresses = crash.list("stack").lazy.compactMap { CodeAddress($0) }.compactMap(inOriginal)
             addCrash(crash.text("crash"), during: call, Array(addresses.prefix(Self.addressesMax)), step, &result)
             return (result, hasStarted)
         }

@@ -29,10 +29,7 @@ enum New: Command {
     static func run(_ invocation: Invocation) async throws(PluginError) {
         let arguments = invocation.arguments
         let name = try ModuleName(arguments.positionals[0])
-        let word = arguments.value(of: language) ?? "swift"
-        guard let language = ModulePackage.Language(rawValue: word.lowercased()) else {
-            throw .usage("'\(word.shortened)' is not a supported language: use swift, c, c++ or rust.")
-        }
+        let language = arguments.value(of: language).flatMap(ModulePackage.Language.init(rawValue:)) ?? .swift
         let folder = URL(filePath: arguments.value(of: folder) ?? name.text).standardizedFileURL.path
         let package = try ModulePackage(
             name, language, try PackageDependency(arguments.value(of: dependency)), folder: folder)

@@ -47,13 +47,7 @@ extension ParsedArguments {
             throw .usage("'\(OptionSpecification.jsonLog.name)' and '--log text' exclude each other.")
         }
         let form = has(.jsonLog) ? "json" : value(of: .log) ?? "text"
-        guard ["text", "json"].contains(form) else {
-            throw .usage("The value '\(form.shortened)' of '--log' is neither 'text' nor 'json'.")
-        }
-        let word = value(of: .logLevel) ?? "\(level)"
-        guard let least = LogLevel.allCases.first(where: { "\($0)" == word }) else {
-            throw .usage("The value '\(word.shortened)' of '--log-level' is not one of debug, info, warning and error.")
-        }
+        let least = value(of: .logLevel).flatMap { word in LogLevel.allCases.first { "\($0)" == word } } ?? level
         return { entry in
             guard entry.level >= least else { return }
             if form == "json" { console.diagnose(entry.record.json) } else { console.log(entry, hasTime: hasTimes) }

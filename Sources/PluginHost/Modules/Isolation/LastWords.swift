@@ -24,7 +24,7 @@ final class LastWords: Sendable {
     /// Returns whether a line states where the code of a process was when it crashed (``Isolation/reportsAddresses``).
     private static func isAddress(_ line: String) -> Bool {
         guard line.hasPrefix("address ") else { return line == "addresses end" }
-        return line.utf8.dropFirst(6).prefix { $0 != UInt8(ascii: " ") }.count == 16
+        return line.utf8.dropFirst("address ".utf8.count).prefix { $0 != UInt8(ascii: " ") }.count == 16
     }
 
     /// Adds a line of output, unless it states where the code was. Of a backtrace by the Swift runtime, which has more
