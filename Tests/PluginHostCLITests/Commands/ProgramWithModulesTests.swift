@@ -49,7 +49,8 @@ import Testing
         module.moreManifest = #""routes": [{"pattern": "app://item/now", "action": "Shop/answer", "method": "PUT"}], "#
         try module.build(into: folder.path, as: "shop.so")
         #expect(try run("open", "--local", "app://item/now", "--method", "PUT").output == "yes\n")
-        #expect(try run("resolve", "--local", "app://item/now", "--method", "PUT").output.hasPrefix("Leads to Shop/answer"))
+        #expect(
+            try run("resolve", "--local", "app://item/now", "--method", "PUT").output.hasPrefix("Leads to Shop/answer"))
         let refused = try run("open", "--local", "app://item/now")
         #expect(refused.code == 69 && refused.errors.contains("methodNotAllowed"))
         #expect(try run("open", "--local", "app://item/now", "--method", "put").code == 0)
