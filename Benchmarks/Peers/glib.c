@@ -1,4 +1,4 @@
-/* GLib: signals by name, and modules.   glib MODULE FOLDER */
+/* GLib: signals by name; modules.   glib; glib MODULE FOLDER */
 #include <glib-object.h>
 #include <gmodule.h>
 #include <signal.h>
@@ -79,21 +79,23 @@ static void start(const char *module, const char *folder, int size) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 3) return 64;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* Nothing goes on when the script is gone. */
+    if (argc == 3) {
+        start(argv[1], argv[2], 10);
+        start(argv[1], argv[2], 100);
+        start(argv[1], argv[2], 1000);
+        return 0;
+    }
     GObject *object = g_object_new(emitter_get_type(), NULL);
     g_signal_connect(object, "three", G_CALLBACK(three), NULL);
     g_signal_connect(object, "one", G_CALLBACK(one), NULL);
-    measure("named3", "GLib emit_by_name", 0, 1, emit_three, object);
-    measure("named1", "GLib emit_by_name", 0, 1, emit_one, object);
+    offer("named3", "GLib emit_by_name", 0, emit_three, object);
+    offer("named1", "GLib emit_by_name", 0, emit_one, object);
     const int sizes[] = {1, 100, 1000};
     for (int i = 0; i < 3; i++) {
         GObject *many = g_object_new(emitter_get_type(), NULL);
         for (int k = 0; k < sizes[i]; k++) g_signal_connect(many, "happened", G_CALLBACK(happened), NULL);
-        measure("event", "GLib emit_by_name", sizes[i], sizes[i], emit_happened, many);
+        offer("event", "GLib emit_by_name", sizes[i], emit_happened, many);
     }
-    start(argv[1], argv[2], 10);
-    start(argv[1], argv[2], 100);
-    start(argv[1], argv[2], 1000);
-    return 0;
+    return serve();
 }

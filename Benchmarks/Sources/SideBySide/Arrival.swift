@@ -12,7 +12,7 @@ struct Arrival {
 
     func rows() throws -> [Row] {
         var rows: [Row] = []
-        for size in effort.isCheck ? [3] : [10, 100, 1_000] { rows += try self.rows(size) }
+        for size in effort.isCheck ? [3] : [10, 100, 1_000] { rows += try effort.referenced { try self.rows(size) } }
         return rows
     }
 

@@ -20,12 +20,13 @@ enum Group: String, CaseIterable {
             return try measure(try Comparison.services(effort.isCheck ? [2] : [2, 100, 1_000]), effort)
         case .events:
             return try measure(try Comparison.events(effort.isCheck ? [1, 3] : [1, 100, 1_000]), effort)
-        case .threads: return try Threads(effort).rows()
-        case .replacing: return try Replacing(effort).rows()
+        case .threads: return try effort.referenced { try Threads(effort).rows() }
+        case .replacing: return try effort.referenced { try Replacing(effort).rows() }
         case .start: return try Start(effort).rows()
-        case .memory: return try Memory(effort).rows()
+        case .memory: return try effort.referenced { try Memory(effort).rows() }
         case .arrival: return try Arrival(effort).rows()
-        case .isolated: return try measure(try Comparison.isolated(), effort) + Isolated(effort).rows()
+        case .isolated:
+            return try measure(try Comparison.isolated(), effort) + effort.referenced { try Isolated(effort).rows() }
         }
     }
 

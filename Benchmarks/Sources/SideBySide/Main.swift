@@ -34,9 +34,11 @@ struct Main {
                 throw Failure("A call has more instructions than its limit allows.")
             }
         // What this program starts itself as:
-        case "group" where rest.count == 2:
+        case "group" where rest.count > 1:
             guard let group = Group(rawValue: rest[0]) else { throw Failure("There is no group \(rest[0]).") }
-            let rows = try group.rows(rest[1] == "check" ? .check : Effort())
+            var effort = rest[1] == "check" ? Effort.check : Effort()
+            if rest.count > 2 { effort.peers = try PeerPrograms(rest[2]) }
+            let rows = try group.rows(effort)
             print(String(decoding: try JSONEncoder().encode(rows), as: UTF8.self))
         case "once" where rest.count == 2: try Once(rawValue: rest[0])?.run(rest[1])
         case "count" where rest.count == 2: try CountedCall(rawValue: rest[0])?.run(Int(rest[1]) ?? 0)
@@ -44,19 +46,19 @@ struct Main {
         }
     }
 
-    private static func rows(of group: Group, isCheck: Bool) throws -> [Row] {
-        let text = try Program.run(["group", group.rawValue, isCheck ? "check" : "full"])
+    private static func rows(of group: Group, isCheck: Bool, _ peers: String? = nil) throws -> [Row] {
+        let text = try Program.run(["group", group.rawValue, isCheck ? "check" : "full"] + [peers].compactMap(\.self))
         return try JSONDecoder().decode([Row].self, from: Data(text.utf8))
     }
 
     /// Runs the groups, each in a process of its own, and prints the table.
     private static func show(_ arguments: [String]) throws {
-        var (arguments, json, peers) = (arguments[...], String?.none, [Peer]())
+        var (arguments, json, peers) = (arguments[...], String?.none, String?.none)
         var groups: [Group] = []
         while let argument = arguments.popFirst() {
             switch argument {
             case "--json": json = arguments.popFirst()
-            case "--peers": peers = try arguments.popFirst().map(Peer.read) ?? []
+            case "--peers": peers = arguments.popFirst()
             default:
                 guard let group = Group(rawValue: argument) else {
                     throw Failure("There is no group \(argument). \(Group.allCases.map(\.rawValue))")
@@ -67,9 +69,9 @@ struct Main {
         var rows: [Row] = []
         for group in groups.isEmpty ? Group.allCases : groups {
             FileHandle.standardError.write(Data("measuring \(group) …\n".utf8))
-            rows += try Self.rows(of: group, isCheck: false)
+            rows += try Self.rows(of: group, isCheck: false, peers)
         }
-        rows = rows.completed(with: peers)
+        rows = rows.completed(with: try peers.map(Peer.read) ?? [])
         print(Table(rows: rows).text())
         if let json {
             let encoder = JSONEncoder()

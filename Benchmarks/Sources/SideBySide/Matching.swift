@@ -8,7 +8,9 @@ struct Matching {
 
     init(_ effort: Effort) { self.effort = effort }
 
-    func rows() throws -> [Row] { try Table.all.map(row) }
+    func rows() throws -> [Row] {
+        try Table.all.flatMap { table in try effort.referenced { [try row(table)] } }
+    }
 
     /// How long the slowest URL takes; the size is how many routes there are.
     fileprivate func row(_ table: Table) throws -> Row {

@@ -5,21 +5,48 @@ import Work
 
 /// How long and how often is measured.
 struct Effort {
-    /// Of which the median is taken.
+    /// Of which the median is taken. As long as the machine has changed its speed during some of them, there are up to
+    /// three times as many.
     var repetitions = 9
     /// Of one repetition, in nanoseconds.
     var duration: Double = 30_000_000
     /// Whether only few and small things are made: it is to be seen that everything works.
     var isCheck = false
+    /// The programs of other libraries.
+    var peers = PeerPrograms()
 
-    static let check = Effort(repetitions: 1, duration: 200_000, isCheck: true)
+    static var check: Effort { Effort(repetitions: 1, duration: 200_000, isCheck: true) }
 }
 
-/// Figures of one work, in nanoseconds a call.
+/// One repetition of a work.
+struct Sample {
+    /// In nanoseconds a call.
+    let time: Double
+    let before: Reference
+    let after: Reference
+
+    /// Whether the machine has kept its speed.
+    var isSteady: Bool { before.isClose(to: after) }
+    /// The time in steps of the reference's arithmetic.
+    var steps: Double { 2 * time / (before.arithmetic + after.arithmetic) }
+}
+
+/// Figures of one work.
 struct Figure {
-    let median: Double
-    /// The very first call: nothing of its code and data was needed before.
+    /// The very first call, in nanoseconds: nothing of its code and data was needed before.
     let first: Double
+    let samples: [Sample]
+
+    /// In nanoseconds a call.
+    var median: Double { samples.map(\.time).median }
+    var least: Double { samples.map(\.time).min() ?? 0 }
+    /// The median in steps of the reference, of the steady repetitions if there are any.
+    var steps: Double {
+        let steady = samples.filter(\.isSteady)
+        return (steady.isEmpty ? samples : steady).map(\.steps).median
+    }
+    /// Whether at least half of the repetitions that were meant are steady.
+    func isSteady(_ effort: Effort) -> Bool { samples.count(where: \.isSteady) > effort.repetitions / 2 }
 }
 
 /// CLOCK_MONOTONIC, in nanoseconds.
@@ -39,8 +66,8 @@ extension Collection<Double> {
 }
 
 extension Effort {
-    /// Measures works in turns, one repetition of each after the other, so that what disturbs the machine meanwhile
-    /// disturbs all of them.
+    /// Measures works in turns, one repetition of each after the other, and the reference between them, so that what
+    /// disturbs the machine meanwhile disturbs all of them, and shows.
     func measure(_ works: [Work]) throws -> [Figure] {
         var firsts: [Double] = []
         var counts: [Int] = []
@@ -48,13 +75,19 @@ extension Effort {
             firsts.append(try time(work, 1))
             counts.append(try count(for: work))
         }
-        var times = works.map { _ in [Double]() }
-        for _ in 0..<repetitions {
+        var samples = works.map { _ in [Sample]() }
+        for repetition in 0..<3 * repetitions {
+            let isSteady = samples.allSatisfy { $0.count(where: \.isSteady) >= repetitions }
+            if isSteady || isCheck, repetition >= repetitions { break }
+            var before = Reference.measured()
             for (index, work) in works.enumerated() {
-                times[index].append(try time(work, counts[index]) / Double(counts[index]))
+                let time = try time(work, counts[index]) / Double(counts[index])
+                let after = Reference.measured()
+                samples[index].append(Sample(time: time, before: before, after: after))
+                before = after
             }
         }
-        return zip(times, firsts).map { Figure(median: $0.median, first: $1) }
+        return zip(firsts, samples).map(Figure.init)
     }
 
     /// How many calls last as long as a repetition is meant to. Finding out warms everything.
@@ -83,17 +116,38 @@ extension Effort {
         }
     }
 
-    /// Measures ours and its floors.
+    /// Measures ours, its floors and its peers.
     func row(_ comparison: Comparison) throws -> Row {
-        let figures = try measure([comparison.ours] + comparison.floors)
+        let peers = peers.works(comparison.peer, comparison.size)
+        let figures = try measure([comparison.ours] + comparison.floors + peers)
         let share = Double(comparison.share)
         var row = Row(comparison.what, size: comparison.size, unit: "ns", ours: figures[0].median / share)
         row.first = figures[0].first
-        row.floors = zip(comparison.floors, figures.dropFirst()).map { floor, figure in
-            Row.Other(name: floor.name, value: figure.median / share)
+        row.least = figures[0].least / share
+        row.steps = figures[0].steps / share
+        row.isSteady = figures.allSatisfy { $0.isSteady(self) }
+        let others = zip(comparison.floors + peers, figures.dropFirst()).map { work, figure in
+            Row.Other(name: work.name, value: figure.median / share, steps: figure.steps / share)
         }
+        row.floors = Array(others.prefix(comparison.floors.count))
+        row.peers = Array(others.dropFirst(comparison.floors.count))
         row.peer = comparison.peer
         row.goal = comparison.goal
         return row
+    }
+
+    /// Makes rows of work that is measured in another way, and notes at which speed the machine ran meanwhile.
+    func referenced(_ rows: () throws -> [Row]) rethrows -> [Row] {
+        let before = Reference.measured()
+        let rows = try rows()
+        let after = Reference.measured()
+        return rows.map { row in
+            var row = row
+            row.isSteady = before.isClose(to: after)
+            if let nanoseconds = ["ns": 1, "µs": 1e3, "ms": 1e6][row.unit] {
+                row.steps = 2 * row.ours * nanoseconds / (before.arithmetic + after.arithmetic)
+            }
+            return row
+        }
     }
 }

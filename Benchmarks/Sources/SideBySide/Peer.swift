@@ -1,21 +1,90 @@
 import Foundation
+import Work
 
-/// A figure of one of the programs in `Peers`.
+/// A figure of one of the programs in `Peers`, of work that can be done once only.
 struct Peer {
     let work: String
     let name: String
     let size: Int?
     let value: Double
 
-    /// Lines of four fields with tabs between: work, name, size or `-`, value in the unit of the row.
+    /// Reads the lines of four fields with tabs between: work, name, size or `-`, value in the unit of the row.
     static func read(_ file: String) throws -> [Peer] {
-        try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").map { line in
-            let fields = line.split(separator: "\t").map(String.init)
+        try lines(of: file).filter { $0[0] != "program" }.map { fields in
             guard fields.count == 4, let value = Double(fields[3]) else {
-                throw Failure("“\(line)” in \(file) is no line of a peer: work, name, size, value.")
+                throw Failure(
+                    "“\(fields.joined(separator: " "))” in \(file) is no line of a peer: work, name, size, value.")
             }
             return Peer(work: fields[0], name: fields[1], size: Int(fields[2]), value: value)
         }
+    }
+
+    fileprivate static func lines(of file: String) throws -> [[String]] {
+        try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").map { line in
+            line.split(separator: "\t").map(String.init)
+        }
+    }
+}
+
+/// The programs in `Peers` that do work as often as they are asked to, in turns with ours.
+struct PeerPrograms {
+    private var jobs: [(work: String, size: Int?, body: Work)] = []
+
+    init() {}
+
+    /// Starts the programs of the lines `program PATH ARGUMENT …`, with tabs between.
+    init(_ file: String) throws {
+        for fields in try Peer.lines(of: file) where fields[0] == "program" && fields.count > 1 {
+            let program = try PeerProgram(fields[1], Array(fields.dropFirst(2)))
+            for (number, job) in program.jobs.enumerated() {
+                jobs.append((job.work, job.size, Work(job.name) { count in try program.run(number, count) }))
+            }
+        }
+    }
+
+    /// What is like the work of a row.
+    func works(_ work: String?, _ size: Int?) -> [Work] {
+        jobs.filter { $0.work == work && ($0.size == nil || $0.size == size) }.map(\.body)
+    }
+}
+
+/// A program that lists what it can do, and then does it. It ends with its input.
+private final class PeerProgram {
+    /// Lines of three fields: work, name, size or `-`.
+    private(set) var jobs: [(work: String, name: String, size: Int?)] = []
+    private let process = Process()
+    private let input = Pipe()
+    private let output: UnsafeMutablePointer<FILE>
+
+    init(_ path: String, _ arguments: [String]) throws {
+        let output = Pipe()
+        guard let stream = fdopen(dup(output.fileHandleForReading.fileDescriptor), "r") else {
+            throw Failure("No pipe.")
+        }
+        self.output = stream
+        process.executableURL = URL(fileURLWithPath: path)
+        process.arguments = arguments
+        (process.standardInput, process.standardOutput) = (input, output)
+        try process.run()
+        while case let line = try line(), !line.isEmpty {
+            let fields = line.split(separator: "\t").map(String.init)
+            guard fields.count == 3 else { throw Failure("\(path) offers “\(line)”, not work, name and size.") }
+            jobs.append((fields[0], fields[1], Int(fields[2])))
+        }
+    }
+
+    /// Lets the program do a job, and waits until it has. That takes some microseconds more.
+    func run(_ job: Int, _ count: Int) throws {
+        try input.fileHandleForWriting.write(contentsOf: Data("\(job) \(count)\n".utf8))
+        _ = try line()
+    }
+
+    private func line() throws -> String {
+        var text = [CChar](repeating: 0, count: 256)
+        guard fgets(&text, Int32(text.count), output) != nil else {
+            throw Failure("\(process.executableURL?.path ?? "A peer") has ended.")
+        }
+        return String(decoding: text.prefix { $0 != 0 && $0 != 10 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 }
 

@@ -8,7 +8,9 @@ struct Registering {
 
     init(_ effort: Effort) { self.effort = effort }
 
-    func rows() throws -> [Row] { try (effort.isCheck ? [10] : [100, 1_000, 10_000]).flatMap(rows) }
+    func rows() throws -> [Row] {
+        try (effort.isCheck ? [10] : [100, 1_000, 10_000]).flatMap { size in try effort.referenced { try rows(size) } }
+    }
 
     private func rows(_ size: Int) throws -> [Row] {
         let routes = (0..<size).map { (pattern: "\(RouteShape.nested.path($0))/:id", action: "URLs/open") }

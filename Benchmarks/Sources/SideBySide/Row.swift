@@ -6,7 +6,14 @@ struct Row: Codable {
     var size: Int?
     /// `ns`, `µs`, `ms`, `KiB`, or `×`, of which more is better.
     let unit: String
+    /// The median.
     var ours: Double
+    /// The least of the repetitions.
+    var least: Double?
+    /// `ours` in steps of the reference (``Reference/arithmetic``); nil for what is no time.
+    var steps: Double?
+    /// Whether the reference stood still, so that the row can be judged.
+    var isSteady = true
     /// The first call, cold, in the unit of the row.
     var first: Double?
     /// The first is the one that ratios and goals are about.
@@ -22,6 +29,8 @@ struct Row: Codable {
     struct Other: Codable {
         let name: String
         let value: Double
+        /// As of the row.
+        var steps: Double? = nil
     }
 
     init(_ what: String, size: Int? = nil, unit: String, ours: Double) {
@@ -29,19 +38,39 @@ struct Row: Codable {
     }
 
     /// Ours, by the first floor.
-    var ratio: Double? { floors.first.map { ours / $0.value } }
+    var ratio: Double? { floors.first.map(times) }
+
+    /// Ours, by another figure of the row. Figures that were measured beside the reference are compared by it, so that the
+    /// speed of the machine does not count.
+    func times(_ other: Other) -> Double {
+        if let steps, let others = other.steps { return steps / others }
+        return ours / other.value
+    }
+
+    /// Ours, at the speed of the machine on which the goals were set.
+    private var comparable: Double {
+        guard let steps, let nanoseconds = ["ns": 1, "µs": 1e3, "ms": 1e6][unit] else { return ours }
+        return steps * Reference.arithmeticOfGoals / nanoseconds
+    }
 
     /// Compares with the goal.
     mutating func judge() {
         missed = []
-        if let limit = goal.atMost, ours > limit { missed.append("≤ \(Row.text(limit)) \(unit)") }
+        if let limit = goal.atMost, comparable > limit { missed.append("≤ \(Row.text(limit)) \(unit)") }
         if let limit = goal.timesFloor, let ratio, ratio > limit { missed.append("≤ \(Row.text(limit)) × floor") }
         if let limit = goal.atLeast, ours < limit { missed.append("≥ \(Row.text(limit)) \(unit)") }
         if let limit = goal.atLeastOfFloor, let ratio, ratio < limit { missed.append("≥ \(Row.text(limit)) × floor") }
         if let limit = goal.growth, let growth, growth > limit { missed.append("growth ≤ \(Row.text(limit)) ×") }
-        if let name = goal.below, let peer = peers.first(where: { $0.name == name }), ours >= peer.value {
+        if let name = goal.below, let peer = peers.first(where: { $0.name == name }), times(peer) >= 1 {
             missed.append("below \(name)")
         }
+    }
+
+    /// The verdict in words; empty if the row has no goal.
+    var verdict: String {
+        if goalText.isEmpty { return "" }
+        if !isSteady { return "UNSTEADY" }
+        return missed.isEmpty ? "reached" : "MISSED"
     }
 
     /// The goal in words.
@@ -83,10 +112,12 @@ extension [Row] {
     func completed(with peers: [Peer]) -> [Row] {
         map { row in
             var row = row
-            row.peers = peers.filter { $0.work == row.peer && ($0.size == nil || $0.size == row.size) }
+            row.peers += peers.filter { $0.work == row.peer && ($0.size == nil || $0.size == row.size) }
                 .map { Row.Other(name: $0.name, value: $0.value) }
             let smallest = filter { $0.what == row.what && $0.size != nil }.min { $0.size! < $1.size! }
-            if let smallest, smallest.size != row.size { row.growth = row.ours / smallest.ours }
+            if let smallest, smallest.size != row.size {
+                row.growth = row.times(Row.Other(name: row.what, value: smallest.ours, steps: smallest.steps))
+            }
             row.judge()
             return row
         }

@@ -8,7 +8,9 @@ struct Start {
 
     init(_ effort: Effort) { self.effort = effort }
 
-    func rows() throws -> [Row] { try (effort.isCheck ? [3] : [10, 100, 1_000]).map(row) }
+    func rows() throws -> [Row] {
+        try (effort.isCheck ? [3] : [10, 100, 1_000]).flatMap { size in try effort.referenced { [try row(size)] } }
+    }
 
     private func row(_ size: Int) throws -> Row {
         let temporary = TemporaryFolder()

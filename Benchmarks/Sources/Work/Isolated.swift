@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import PluginABI
 import PluginHost
 import Synchronization
@@ -47,13 +48,34 @@ extension Comparison {
         }
     }
 
-    /// A number that two threads increment in turns: what telling another processor something, and hearing its answer,
-    /// costs at least.
+    /// A number that two threads on two processors increment in turns: what telling another processor something, and
+    /// hearing its answer, costs at least.
     private static var turn: Work {
         Work("a turn of shared memory") { count in
             let turns = Turns(count)
-            Thread.detachNewThread { turns.answer() }
+            let before = processors
+            processors = 1
+            Thread.detachNewThread {
+                processors = 2
+                turns.answer()
+            }
             keep(turns.ask())
+            processors = before
+        }
+    }
+
+    /// The processors on which this thread may run, of the first 64, as bits. Two threads that spin on one processor take a
+    /// time slice for each turn.
+    private static var processors: UInt {
+        get {
+            var set = cpu_set_t()
+            pthread_getaffinity_np(pthread_self(), MemoryLayout<cpu_set_t>.size, &set)
+            return set.__bits.0
+        }
+        set {
+            var set = cpu_set_t()
+            set.__bits.0 = newValue
+            pthread_setaffinity_np(pthread_self(), MemoryLayout<cpu_set_t>.size, &set)
         }
     }
 

@@ -4,17 +4,19 @@ import GRPCNIOTransportHTTP2Posix
 
 /// One unary call after the other over a Unix socket, to a process that returns the number plus one.
 ///
-///     Echo FOLDER           starts the other process, measures, and prints the figure
-///     Echo --serve SOCKET   is that process; ends with its input
+///     Echo                  starts the other process, and makes calls as it is asked to; see measure.h
+///     Echo --serve SOCKET   is that process
+///
+/// Both end with their input.
 @main
 struct Echo {
     static func main() async throws {
-        let arguments = CommandLine.arguments.dropFirst()
-        switch (arguments.first, arguments.last) {
-        case ("--serve", let socket?) where arguments.count == 2: try await serve(socket)
-        case (let folder?, _) where arguments.count == 1: try await measure("\(folder)/grpc.socket")
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        switch (arguments.first, arguments.count) {
+        case (nil, _): try await call()
+        case ("--serve", 2): try await serve(arguments[1])
         default:
-            FileHandle.standardError.write(Data("Usage: Echo FOLDER\n".utf8))
+            FileHandle.standardError.write(Data("Usage: Echo\n".utf8))
             exit(64)
         }
     }
@@ -33,7 +35,11 @@ struct Echo {
         try await server.serve()
     }
 
-    private static func measure(_ socket: String) async throws {
+    private static func call() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "plugin-echo-\(getpid())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let socket = folder.appending(path: "socket").path
         let server = Process()
         server.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         server.arguments = ["--serve", socket]
@@ -45,19 +51,17 @@ struct Echo {
         try await withGRPCClient(
             transport: .http2NIOPosix(target: .unixDomainSocket(path: socket), transportSecurity: .plaintext)
         ) { client in
-            var count = 1
-            while case let time = try await time(count, client), time < .milliseconds(30) { count *= 2 }
-            var times: [Duration] = []
-            for _ in 0..<9 { times.append(try await time(count, client) / count) }
-            let median = times.sorted()[4] / .nanoseconds(1)
-            print("isolated\tgRPC over a Unix socket\t-\t\(median)")
+            answer("isolated\tgRPC over a Unix socket\t-\n")
+            while let line = readLine(), let count = line.split(separator: " ").last.flatMap({ Int($0) }) {
+                try await call(count, client)
+                answer("")
+            }
         }
     }
 
-    private static func time(
-        _ count: Int, _ client: GRPCClient<HTTP2ClientTransport.Posix>
-    ) async throws -> Duration {
-        let start = ContinuousClock.now
+    private static func answer(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
+
+    private static func call(_ count: Int, _ client: GRPCClient<HTTP2ClientTransport.Posix>) async throws {
         for number in 0..<count {
             let result = try await client.unary(
                 request: ClientRequest(message: number), descriptor: method, serializer: Number(),
@@ -65,7 +69,6 @@ struct Echo {
             ) { try $0.message }
             precondition(result == number + 1)
         }
-        return .now - start
     }
 }
 

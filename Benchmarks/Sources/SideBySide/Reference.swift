@@ -1,0 +1,76 @@
+import Work
+
+/// The speed at which the machine runs: the duration of loops that always do the same.
+struct Reference {
+    /// A step of four independent chains of shifts and multiplications, in nanoseconds: it shows the clock of the
+    /// processor, and what another thread on the same core leaves.
+    let arithmetic: Double
+    /// A read that misses the caches, in nanoseconds.
+    let memory: Double
+
+    /// Whether another measurement was made at the same speed. Other programs share the caches and the memory of the
+    /// machine, so `memory` varies more.
+    func isClose(to other: Reference) -> Bool {
+        let (arithmetic, memory) = (other.arithmetic / arithmetic, other.memory / memory)
+        return (0.95...1.05).contains(arithmetic) && (0.7...1.4).contains(memory)
+    }
+
+    /// What `arithmetic` was where the goals in nanoseconds were set.
+    static let arithmeticOfGoals = 4.5
+
+    /// Runs the loops, for about a millisecond.
+    static func measured() -> Reference {
+        Reference(arithmetic: least(of: 3, steps: 40_000, arithmetic), memory: least(of: 3, steps: 600, memory))
+    }
+
+    /// The least of a few runs: an interrupt is no other speed.
+    private static func least(of count: Int, steps: Int, _ body: (Int) -> Void) -> Double {
+        (0..<count).map { _ in
+            let start = now()
+            body(steps)
+            return (now() - start) / Double(steps)
+        }.min()!
+    }
+
+    private static func arithmetic(_ steps: Int) {
+        var (a, b, c, d): (UInt64, UInt64, UInt64, UInt64) = (1, 2, 3, 4)
+        for _ in 0..<steps {
+            a ^= a << 13
+            b ^= b << 13
+            c ^= c << 13
+            d ^= d << 13
+            a ^= a >> 7
+            b ^= b >> 7
+            c ^= c >> 7
+            d ^= d >> 7
+            a = a &* 0x5851_F42D_4C95_7F2D
+            b = b &* 0x5851_F42D_4C95_7F2D
+            c = c &* 0x5851_F42D_4C95_7F2D
+            d = d &* 0x5851_F42D_4C95_7F2D
+        }
+        keep(Int(truncatingIfNeeded: a ^ b ^ c ^ d))
+    }
+
+    private static func memory(_ steps: Int) {
+        var position = here
+        for _ in 0..<steps { position = Int(chain[position &* 16]) }
+        here = position
+    }
+
+    private nonisolated(unsafe) static var here = 0  // Measurements run on one thread.
+
+    /// A circle through all cache lines of 64 MiB in a random order, which is always the same.
+    private nonisolated(unsafe) static let chain: UnsafeMutablePointer<UInt32> = {
+        let lines = 1 << 20
+        var order = (0..<lines).map(UInt32.init)
+        var state: UInt64 = 1
+        for index in stride(from: lines - 1, to: 0, by: -1) {
+            state = state &* 0x5851_F42D_4C95_7F2D &+ 0x1405_7B7E_F767_814F
+            order.swapAt(index, Int((state >> 33) % UInt64(index)))
+        }
+        let chain = UnsafeMutablePointer<UInt32>.allocate(capacity: lines * 16)
+        chain.initialize(repeating: 0, count: lines * 16)
+        for (index, next) in order.enumerated() { chain[index * 16] = next }
+        return chain
+    }()
+}
