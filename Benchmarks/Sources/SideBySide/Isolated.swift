@@ -45,7 +45,10 @@ struct Isolated {
         var row = Row(
             "two threads, one isolated module, against one thread", unit: "×",
             ours: (0..<effort.repetitions).map { _ in rate() }.median)
-        row.goal = Goal(atLeast: 0.9)
+        row.floors = [
+            Row.Other(name: "a turn of shared memory, in ns", value: try effort.measure([Comparison.turn])[0].median)
+        ]
+        row.goal = Goal(atLeast: 0.9, floorAtMost: 150)
         return row
     }
 

@@ -37,8 +37,8 @@ struct Row: Codable {
         (self.what, self.size, self.unit, self.ours) = (what, size, unit, ours)
     }
 
-    /// Ours, by the first floor.
-    var ratio: Double? { floors.first.map(times) }
+    /// Ours, by the first floor; nil where the floor is of another kind.
+    var ratio: Double? { unit == "×" && goal.atLeastOfFloor == nil ? nil : floors.first.map(times) }
 
     /// Ours, by another figure of the row. Figures that were measured beside the reference are compared by it, so that the
     /// speed of the machine does not count.
@@ -69,7 +69,10 @@ struct Row: Codable {
     /// The verdict in words; empty if the row has no goal.
     var verdict: String {
         if goalText.isEmpty { return "" }
-        if !isSteady { return "UNSTEADY" }
+        if !isSteady { return "not judged: the machine changed its speed" }
+        if let limit = goal.floorAtMost, let floor = floors.first, floor.value > limit {
+            return "not judged: \(floor.name) > \(Row.text(limit)) \(unit)"
+        }
         return missed.isEmpty ? "reached" : "MISSED"
     }
 

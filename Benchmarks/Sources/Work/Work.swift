@@ -68,14 +68,16 @@ public struct Goal: Codable, Sendable {
     public var growth: Double?
     /// Less than this peer in the same run.
     public var below: String?
+    /// The row is judged only where the first floor is at most so much, in the unit of the row.
+    public var floorAtMost: Double?
 
     public init(
         atMost: Double? = nil, timesFloor: Double? = nil, atLeast: Double? = nil, atLeastOfFloor: Double? = nil,
-        growth: Double? = nil, below: String? = nil
+        growth: Double? = nil, below: String? = nil, floorAtMost: Double? = nil
     ) {
         self.atLeast = atLeast
         (self.atMost, self.timesFloor, self.atLeastOfFloor) = (atMost, timesFloor, atLeastOfFloor)
-        (self.growth, self.below) = (growth, below)
+        (self.growth, self.below, self.floorAtMost) = (growth, below, floorAtMost)
     }
 }
 
