@@ -80,9 +80,10 @@ extension [ModuleManifest.Route] {
         var patterns: [RoutePattern] = []
         patterns.reserveCapacity(count)
         var transitions = 0
-        // For each shape, without its method, the routes by their methods.
-        var taken: [RoutePattern.Shape: [RouteMethod?: Element]] = [:]
-        for route in self {
+        var taken: [RoutePattern.Shape: Int] = [:]
+        taken.reserveCapacity(count)
+        var methods: Set<RouteMethod> = []
+        for (index, route) in enumerated() {
             do throws(PluginError) {
                 let pattern = try RoutePattern(route.pattern, scheme: scheme, after: patterns.last)
                 // The transitions of a host are counted even if it shares its automaton with the host of the previous
@@ -93,13 +94,14 @@ extension [ModuleManifest.Route] {
             } catch {
                 throw wrong(route, error)
             }
-            var shape = patterns[patterns.count - 1].shape
-            shape.method = nil
-            let others = taken[shape] ?? [:]
-            if let other = others[route.method] ?? others[nil] ?? (route.method == nil ? others.first?.value : nil) {
-                throw twice(other, route)
+            // A route for every method takes the shape of its pattern for all of them.
+            var shape = patterns[index].shape
+            if let other = taken.updateValue(index, forKey: shape) { throw twice(self[other], route) }
+            if let method = route.method { methods.insert(method) }
+            for method in route.method == nil ? methods.map(Optional.some) : [nil] {
+                shape.method = method
+                if let other = taken[shape] { throw twice(self[other], route) }
             }
-            taken[shape, default: [:]][route.method] = route
         }
         return patterns
     }

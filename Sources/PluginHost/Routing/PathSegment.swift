@@ -8,6 +8,15 @@ enum PathSegment: Hashable, Sendable {
     case expression([PatternPart])
     case name
 
+    func hash(into hasher: inout Hasher) {
+        switch self {
+        // An array would hash its elements one by one.
+        case .literal(let bytes): bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+        case .mixed(let parts), .expression(let parts): hasher.combine(parts)
+        case .name: hasher.combine(0)
+        }
+    }
+
     /// How specific a segment is, or a pattern from a segment on. The most specific rank comes first.
     enum Rank: Int, Sendable, Comparable {
         case literal, mixed, expression, name, repeated, anything

@@ -19,9 +19,10 @@ extension RouteTable {
     /// of the two is for every method.
     func otherMethod(like pattern: RoutePattern) -> RouteEntry? {
         switch pattern.method {
-        case nil: RouteMethod.allCases.lazy.compactMap { entry(like: pattern.answering($0)) }.first
+        case nil where root.others.isEmpty: nil
+        case nil: RouteMethod.allCases.lazy.compactMap { root.others[$0]?.own(like: pattern) }.first
         case .get: nil
-        default: entry(like: pattern.answering(nil)).flatMap { $0.pattern.method == nil ? $0 : nil }
+        default: own(like: pattern).flatMap { $0.pattern.method == nil ? $0 : nil }
         }
     }
 

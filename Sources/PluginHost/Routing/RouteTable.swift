@@ -22,6 +22,8 @@ struct RouteTable: Sendable {
         @exclusivity(unchecked) var fallbacks = PersistentMap<Unmanaged<RouteEntry>>()
         @exclusivity(unchecked) var names = PersistentMap<Unmanaged<RouteEntry>>()
         @exclusivity(unchecked) var count = 0
+        /// The number of routes that override others.
+        @exclusivity(unchecked) var overridingCount = 0
         /// The tables of the routes for methods other than GET, by method, without the names and numbers of the routes.
         @exclusivity(unchecked) var others: [RouteMethod: RouteTable] = [:]
         /// The maximum work that a search below any scheme takes.
@@ -34,7 +36,7 @@ struct RouteTable: Sendable {
             anyScheme = other.anyScheme
             fallbacks = PersistentMap(copying: other.fallbacks)
             names = PersistentMap(copying: other.names)
-            count = other.count
+            (count, overridingCount) = (other.count, other.overridingCount)
             others = other.others
             schemeWork = other.schemeWork
         }
@@ -140,7 +142,8 @@ struct RouteTable: Sendable {
         return own(like: pattern)
     }
 
-    private func own(like pattern: RoutePattern) -> RouteEntry? {
+    /// Returns the route whose pattern has the same shape, in the table itself.
+    func own(like pattern: RoutePattern) -> RouteEntry? {
         guard let path = pattern.path else {
             return pattern.scheme?.withRawText { root.fallbacks.find($0)?.takeUnretainedValue() }
         }
@@ -204,6 +207,7 @@ struct RouteTable: Sendable {
         }
         if let name = entry.name { name.withRawText { root.names.update($0) { $0 = entry } } }
         root.count += 1
+        if entry.overridden != nil { root.overridingCount += 1 }
         return nil
     }
 
@@ -217,6 +221,7 @@ struct RouteTable: Sendable {
         guard isThere else { return }
         if let name = entry.name { name.withRawText { root.names.update($0) { $0 = nil } } }
         root.count -= 1
+        if entry.overridden != nil { root.overridingCount -= 1 }
     }
 
     /// Changes the entry of a pattern, in the table for its method. `change` receives `nil` if there is none, and sets

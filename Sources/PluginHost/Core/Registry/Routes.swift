@@ -130,7 +130,9 @@ extension RouteTable {
     /// Returns whether the program has overridden this route with one of its own. The route may have another method
     /// than the one that was overridden.
     func isOverridden(_ entry: RouteEntry) -> Bool {
-        guard let other = self.entry(like: entry.pattern) ?? otherMethod(like: entry.pattern) else { return false }
+        guard root.overridingCount > 0,
+            let other = self.entry(like: entry.pattern) ?? otherMethod(like: entry.pattern)
+        else { return false }
         return other.overridden == entry.owner
     }
 }
