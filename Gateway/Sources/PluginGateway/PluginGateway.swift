@@ -20,6 +20,8 @@ public final class PluginGateway: Sendable {
     public let metrics: PrometheusMetrics
 
     let tracer: any Tracer
+    /// Whether the tracer does anything.
+    let isTraced: Bool
     let admission: Admission
     let catalog: Catalog
     let events: EventLog
@@ -27,6 +29,7 @@ public final class PluginGateway: Sendable {
     let calls = CallsInFlight()
     let departures: Departures
     let callTimes = CallTimes()
+    let meters: CallMeters
     let pageChanges = PageChanges()
     let pageRoutes = PageRoutes()
     let unsent: UnsentResults
@@ -52,7 +55,9 @@ public final class PluginGateway: Sendable {
         tracer: any Tracer = InstrumentationSystem.tracer
     ) {
         (self.host, self.configuration, self.metrics, self.tracer) = (host, configuration, metrics, tracer)
+        isTraced = !(tracer is NoOpTracer)
         admission = Admission(total: configuration.callLimit, perModule: configuration.moduleCallLimit)
+        meters = CallMeters(metrics)
         catalog = Catalog(host)
         events = EventLog(kept: configuration.keptEvents, streams: configuration.streamLimit)
         unsent = UnsentResults(limit: configuration.unsentLimit)
@@ -91,7 +96,7 @@ public final class PluginGateway: Sendable {
     public func respond(to request: Request, connection: Connection? = nil) async -> Response {
         var response = await response(to: request, connection)
         if let cors = configuration.cors { response = cors.allow(response, to: request) }
-        return request.method == .head ? response : response.ending(with: calls, connection)
+        return request.method == .head ? response : response.ending(with: calls, departures, connection)
     }
 
     private func response(to request: Request, _ connection: Connection?) async -> Response {

@@ -42,14 +42,11 @@ struct RunningCall: Sendable {
             task.cancel()
             outcome.set(.failure(error))
         }
-        let number = gateway.calls.add(end)
-        defer { gateway.calls.remove(number) }
         // The host ends calls at their deadline, but cannot interrupt synchronous actions.
-        let timer = Task {
-            try await Task.sleep(for: call.timeout + Self.patience)
-            end(.late(call))
+        let number = gateway.calls.add(until: .now + call.timeout + Self.patience) { reason in
+            end(reason == .late ? .late(call) : .gatewayEnds)
         }
-        defer { timer.cancel() }
+        defer { gateway.calls.remove(number) }
         if let connection { await gateway.departures.watch(connection) { end(.clientLeft) } }
         defer { if let connection { gateway.departures.forget(connection) } }
         let result = await withTaskCancellationHandler {

@@ -52,10 +52,11 @@ extension PluginGateway {
     fileprivate func drain() {
         enter(.draining)
         events.end()
-        let (calls, timeout) = (calls, configuration.drainTimeout)
+        let (calls, departures, timeout) = (calls, departures, configuration.drainTimeout)
         Task {
             try await Task.sleep(for: timeout)
             calls.endAll()
+            departures.endAll()
         }
     }
 
@@ -63,6 +64,7 @@ extension PluginGateway {
         enter(.ended)
         events.end()
         calls.endAll()
+        departures.endAll()
     }
 
     fileprivate func watch(_ changes: AsyncStream<HostChange>) async {
