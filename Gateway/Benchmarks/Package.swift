@@ -33,6 +33,7 @@ let package = Package(
                 .product(name: "PluginGateway", package: "Gateway"),
                 .product(name: "PluginHost", package: "PluginHost"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -4,6 +4,7 @@ import Logging
 import PluginGateway
 import PluginHost
 import ServiceLifecycle
+import UnixSignals
 
 /// The measured servers, in one process: the gateway, and a router whose routes answer the same without it.
 enum Server {
@@ -43,7 +44,7 @@ enum Server {
             configuration: .init(address: .hostname("127.0.0.1", port: 0)),
             onServerRunning: { channel in say("gateway", channel.localAddress?.port) }, logger: logger)
         try await ServiceGroup(
-            services: gateway.services(served, bare), gracefulShutdownSignals: [.sigterm], logger: logger
+            services: gateway.services(served) + [bare], gracefulShutdownSignals: [.sigterm], logger: logger
         ).run()
     }
 

@@ -49,7 +49,8 @@ extension PluginGateway {
     private func checkHost(_ request: Request) throws(Problem) {
         guard let authority = request.head.authority, !authority.isEmpty else { return }
         let host = try RequestTarget.host(authority)
-        guard ["localhost", "127.0.0.1", "[::1]"].contains(host) || configuration.hosts.contains(host) else {
+        let isOwn = host == "localhost" || host == "127.0.0.1" || host == "[::1]"
+        guard isOwn || configuration.hosts.contains(host) else {
             throw Problem(
                 .misdirected,
                 "The gateway does not serve the host “\(host.prefix(100))”. Its configuration can add hosts.")

@@ -71,7 +71,7 @@ extension PluginGateway {
 
     /// Refuses a URL that does not lead to the action that it names: routes, and fallbacks of targets, precede names.
     private func checkAction(_ url: String, _ action: String) throws(Problem) {
-        let found = host.resolve(url, method: .post, origin: .remote)
+        let found = host.destination(of: url, method: .post, origin: .remote)
         guard found.route == nil, found.fallback == nil, found.action == action else {
             throw Problem(.noRoute, "There is no remote action “\(action)”.")
         }

@@ -41,15 +41,15 @@ extension PluginGateway {
         var others: Set<RouteMethod> = []
         for scheme in catalog.schemes {
             let url = "\(scheme)://\(target.host)\(target.path)\(target.query)"
-            let found = host.resolve(url, method: asked ?? .get, origin: .remote)
+            let found = host.destination(of: url, method: asked ?? .get, origin: .remote)
             if let asked, case let answer = catalog.answer(found.route, asked), answer != .none {
                 if answer == .unstated, asked == .get { try checkSender(request) }
                 return Found(url: url, method: asked, explanation: found)
             }
             if let error = found.error, error.code == .invalidURL { throw Problem(error) }
             others.formUnion(
-                found.methods.filter { method in
-                    catalog.answer(host.resolve(url, method: method, origin: .remote).route, method) != .none
+                host.resolve(url, method: asked ?? .get, origin: .remote).methods.filter { method in
+                    catalog.answer(host.destination(of: url, method: method, origin: .remote).route, method) != .none
                 })
         }
         guard !others.isEmpty else { return nil }

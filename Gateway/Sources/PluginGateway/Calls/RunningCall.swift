@@ -30,12 +30,15 @@ struct RunningCall: Sendable {
     /// up, the client leaves, or the gateway ends; then the part continues, and keeps the place.
     func perform(_ part: @escaping @Sendable () async throws(PluginError) -> Value) async throws(PluginError) -> Value {
         let outcome = CallOutcome()
-        let task = Task(executorPreference: gateway.threads) { [place] in
-            defer { withExtendedLifetime(place) {} }
-            do throws(PluginError) {
-                outcome.set(.success(try await part()))
-            } catch {
-                outcome.set(.failure(error))
+        let threads = gateway.threads
+        let task = threads.handOver {
+            Task(executorPreference: threads) { [place] in
+                let result: Result<Value, PluginError>
+                do throws(PluginError) { result = .success(try await part()) } catch { result = .failure(error) }
+                threads.handOver {
+                    outcome.set(result)
+                    withExtendedLifetime(place) {}
+                }
             }
         }
         @Sendable func end(_ error: PluginError) {

@@ -9,6 +9,9 @@ public struct Connection: Sendable {
     /// - Parameter channel: The channel of the connection.
     public init(_ channel: any Channel) { self.channel = channel }
 
+    /// The address of the client, without its port; `nil` if it has none.
+    var address: String? { channel.remoteAddress?.ipAddress }
+
     /// Whether the client is on this machine.
     var isLoopback: Bool {
         guard let address = channel.remoteAddress else { return false }

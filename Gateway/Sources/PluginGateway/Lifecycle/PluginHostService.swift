@@ -45,7 +45,8 @@ extension PluginGateway {
     ///
     /// - Parameter servers: The services that serve this gateway: the application.
     public func services(_ servers: any ServiceLifecycle.Service...) -> [any ServiceLifecycle.Service] {
-        [PluginHostService(self)] + servers + [readiness]
+        let threads = threads
+        return [PluginHostService(self)] + servers.map { ServiceOnThreads(service: $0, threads: threads) } + [readiness]
     }
 
     /// Accepts no more calls, and ends the event streams. Calls in flight may go on for a while.
@@ -81,6 +82,17 @@ extension PluginGateway {
             try await Task.sleep(for: configuration.heartbeat)
             events.beat()
         }
+    }
+}
+
+/// A server whose connections are served by the threads that run actions, so that a request goes to its action and back
+/// without a change of threads.
+private struct ServiceOnThreads: ServiceLifecycle.Service {
+    let service: any ServiceLifecycle.Service
+    let threads: CallThreads
+
+    func run() async throws {
+        try await withTaskExecutorPreference(threads) { try await service.run() }
     }
 }
 
