@@ -35,6 +35,7 @@ extension Visit {
         try await becomes("\(text(many)).includes('the last 500 of 1,234 elements')")
         #expect(try await browser.run("return document.querySelectorAll(`\(many) .stream li`).length") == 500)
         // “Stop” ends a stream, and what has come stays.
+        try await openForm("Lab/slowCursor")
         try await send("Lab/slowCursor", ["\(folder)/never"])
         try await becomes("\(text("\(cursor) .stream li")) === '1'")
         try await browser.run(

@@ -9,7 +9,7 @@ struct Shop: Module {
             }
             .remote()
         }
-        Route("https://*/shop/:id(\\d+)", to: "Shop/item").method(.get)
+        Route("https://*/shop/:id", to: "Shop/item").method(.get)
     }
 }
 

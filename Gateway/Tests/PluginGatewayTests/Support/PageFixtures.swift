@@ -111,7 +111,7 @@ let manyModules = """
         error: i % 100 ? undefined : { code: 'setUpFailed', message: 'No.' },
     }));
     const state = {
-        ready: true, allowsChanges: false, event: 'x-0', inFlight: 3, retired: 0, problems: [], modules,
+        ready: true, allowsChanges: false, event: 'x-0', inFlight: 3, retired: 0, problems: [], changes: [], modules,
         generations: modules.map((m, i) => ({
             number: i + 1, name: m.name, version: '1.0.0', state: 'active', created: m.since, since: m.since,
             reason: 'serves.', calls: 0, objects: 0,
@@ -135,7 +135,10 @@ let manyModules = """
 let slowRetry = """
     const original = window.fetch;
     window.fetch = async (path, options) => {
-        if (path === 'page/retry') await new Promise(resolve => { window.goOn = resolve; });
+        if (path === 'page/retry') {
+            window.fetch = original;
+            await new Promise(resolve => { window.goOn = resolve; });
+        }
         return original(path, options);
     };
     document.getElementById('dialog-do').click();
