@@ -41,7 +41,8 @@ extension PluginGateway {
     /// HTTP server in the group.
     public var readiness: some ServiceLifecycle.Service { Readiness(gateway: self) }
 
-    /// The services of a group, in order: the host, the given ones, and ``readiness``.
+    /// The services of a group, in order: the host, the given ones, and ``readiness``. The given ones run on the threads
+    /// that run actions.
     ///
     /// - Parameter servers: The services that serve this gateway: the application.
     public func services(_ servers: any ServiceLifecycle.Service...) -> [any ServiceLifecycle.Service] {
