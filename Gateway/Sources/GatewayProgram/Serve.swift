@@ -138,7 +138,7 @@ struct Serve: AsyncParsableCommand {
         settings.host.log(to: modules)
         if settings.clientCertificates != nil { settings.gateway.access = .certificates }
         if let tokens = settings.tokens { settings.gateway.access = .tokens(try BearerTokens(file: tokens)) }
-        let gateway = PluginGateway(PluginHost(settings.host), settings.gateway, metrics: metrics)
+        let gateway = PluginGateway(PluginHost(settings.host), settings.gateway, metrics: metrics, logger: logger)
         let address = try ListenAddress(settings.listen)
         let prefix = settings.gateway.prefix
         let page = settings.gateway.page == .off ? nil : settings.certificate == nil ? "http://" : "https://"

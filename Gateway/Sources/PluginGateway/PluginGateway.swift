@@ -1,5 +1,6 @@
 import HTTPTypes
 public import Hummingbird
+public import Logging
 import PluginABI
 public import PluginHost
 import Synchronization
@@ -20,6 +21,9 @@ public final class PluginGateway: Sendable {
     public let metrics: PrometheusMetrics
 
     let tracer: any Tracer
+    let logger: Logger
+    /// Whether the tracer does anything.
+    let isTraced: Bool
     let admission: Admission
     let catalog: Catalog
     let events: EventLog
@@ -27,6 +31,7 @@ public final class PluginGateway: Sendable {
     let calls = CallsInFlight()
     let departures: Departures
     let callTimes = CallTimes()
+    let meters: CallMeters
     let pageChanges = PageChanges()
     let pageRoutes = PageRoutes()
     let unsent: UnsentResults
@@ -47,12 +52,16 @@ public final class PluginGateway: Sendable {
     ///   - configuration: The settings.
     ///   - metrics: The registry to count in, which `/metrics` shows.
     ///   - tracer: The tracer for the spans of calls.
+    ///   - logger: The log for the changes of modules that are made by the page.
     public init(
         _ host: PluginHost, _ configuration: GatewayConfiguration = .init(), metrics: PrometheusMetrics = .init(),
-        tracer: any Tracer = InstrumentationSystem.tracer
+        tracer: any Tracer = InstrumentationSystem.tracer, logger: Logger = Logger(label: "PluginGateway")
     ) {
         (self.host, self.configuration, self.metrics, self.tracer) = (host, configuration, metrics, tracer)
+        self.logger = logger
+        isTraced = !(tracer is NoOpTracer)
         admission = Admission(total: configuration.callLimit, perModule: configuration.moduleCallLimit)
+        meters = CallMeters(metrics)
         catalog = Catalog(host)
         events = EventLog(kept: configuration.keptEvents, streams: configuration.streamLimit)
         unsent = UnsentResults(limit: configuration.unsentLimit)
@@ -91,7 +100,7 @@ public final class PluginGateway: Sendable {
     public func respond(to request: Request, connection: Connection? = nil) async -> Response {
         var response = await response(to: request, connection)
         if let cors = configuration.cors { response = cors.allow(response, to: request) }
-        return request.method == .head ? response : response.ending(with: calls, connection)
+        return request.method == .head ? response : response.ending(with: calls, departures, connection)
     }
 
     private func response(to request: Request, _ connection: Connection?) async -> Response {
@@ -124,7 +133,7 @@ public final class PluginGateway: Sendable {
         case "/openapi.json": return try reading(request) { openAPIResponse() }
         case "/events": return try reading(request) { () throws(Problem) in try eventsResponse(request, connection) }
         case _ where target.path.hasPrefix("/page/") && configuration.page != .off:
-            return try await page(target, request)
+            return try await page(target, request, client, connection)
         case _ where target.path.hasPrefix("/call/"): return try await call(target, request, client, connection)
         default: return try await open(target, request, client, connection)
         }

@@ -33,12 +33,16 @@ struct RequestTarget: Sendable {
     }
 
     static func host(_ authority: String) throws(Problem) -> String {
+        let bytes = authority.utf8
         let end =
-            authority.first == "["
-            ? authority.firstIndex(of: "]").map(authority.index(after:)) ?? authority.endIndex
-            : authority.firstIndex(of: ":") ?? authority.endIndex
-        let (name, port) = (authority[..<end], authority[end...])
-        let isPort = port.isEmpty || (port.first == ":" && port.dropFirst().allSatisfy { $0.isASCII && $0.isNumber })
+            bytes.first == UInt8(ascii: "[")
+            ? bytes.firstIndex(of: UInt8(ascii: "]")).map(bytes.index(after:)) ?? bytes.endIndex
+            : bytes.firstIndex(of: UInt8(ascii: ":")) ?? bytes.endIndex
+        let (name, port) = (authority[..<end], authority[end...].utf8)
+        let isPort =
+            port.isEmpty
+            || (port.first == UInt8(ascii: ":")
+                && port.dropFirst().allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
         guard isPort, name.utf8.count <= 255, name.utf8.allSatisfy(isHostByte) else {
             throw Problem(.invalidURL, "The header Host is not a name or address, possibly with a port.")
         }

@@ -103,6 +103,48 @@ import Testing
         try await named.end()
     }
 
+    @Test func `a browser that does not tell who asks gets only routes that state GET`() async throws {
+        var module = CModule(name: "Ways")
+        module.targets = [
+            .init(
+                name: "Ways",
+                actions: [.init(name: "go", manifest: "\"remote\": true, ", body: "reply(call, \"gone\");")])
+        ]
+        module.moreManifest = """
+            "routes": [
+                {"pattern": "http://*/any", "action": "Ways/go"},
+                {"pattern": "http://*/stated", "action": "Ways/go", "method": "GET"}
+            ],
+            """
+        let library = try module.build()
+        let file = try tokens("0123456789abcdef\n")
+        let tokens = GatewayConfiguration.Access.tokens(try BearerTokens(file: file))
+        for access in [.loopback, .everyone, tokens] as [GatewayConfiguration.Access] {
+            let gateway = try await TestGateway([library]) { configuration, _ in configuration.access = access }
+            var own: [(String, String)] = []
+            if case .tokens = access { own = [("Authorization", "Bearer 0123456789abcdef")] }
+            for browser in [("User-Agent", "Mozilla/5.0 (old)"), ("Accept-Language", "de")] {
+                for method in ["GET", "HEAD"] {
+                    let answer = try await gateway.ask(method, "/any", headers: own + [browser])
+                    #expect(answer.status == (own.isEmpty ? 403 : 200), "\(access) \(browser) \(method)")
+                }
+                #expect(try await gateway.get("/stated", own + [browser]).text == "\"gone\"")
+                for site in ["same-origin", "none"] {
+                    let known = own + [browser, ("Sec-Fetch-Site", site)]
+                    #expect(try await gateway.get("/any", known).text == "\"gone\"", "\(site)")
+                }
+                // Such a browser does not tell the origin of a POST without a body either.
+                let posted = try await gateway.ask("POST", "/any", headers: own + [browser])
+                #expect(posted.status == (own.isEmpty ? 415 : 200))
+            }
+            // Other programs are not misled by web pages.
+            for program in [("User-Agent", "curl/8"), ("Accept-Language", "*"), ("Accept", "*/*")] {
+                #expect(try await gateway.get("/any", own + [program]).text == "\"gone\"", "\(program)")
+            }
+            try await gateway.end()
+        }
+    }
+
     @Test func `calls in flight are limited for a module and in all`() async throws {
         let folder = try makeFolder()
         let lab = try labModule.build()

@@ -58,6 +58,8 @@ import Testing
         ("{\"hosts\": [\"a\",\n\"a:80\"]}", ":2:1: A host is a name or an address without a port"),
         ("{\"prefix\": \"/a?b\"}", ":1:2: “prefix” must be a path"),
         ("{\"prefix\": \"/a/../b\"}", "“prefix” must be a path"),
+        ("{\n\"page\": \"writes\"}", ":2:1: “page” must be “off”, “reads” or “changes”."),
+        ("{\"page\": true}", ":1:2: “page” must be a text"),
         ("{\"cors\": {\"origins\": []}}", "“cors” must have “origins”"),
         ("{\"plugins\": [\"\"]}", "“plugins” must be a list of texts"), ("{\"prefix\": \"x\"}", "“prefix” must begin"),
         ("{\"host\": {\"start\": \"never\"}}", ":1:11: “start” must be “eager” or “lazy”"),
@@ -69,6 +71,21 @@ import Testing
         let error = #expect(throws: (any Error).self) { try ServeSettings(file: file) }
         let found = error.map { "\($0)" } ?? ""
         #expect(found.contains(file) && found.contains(message), "\(found)")
+    }
+
+    @Test func `the file says what the page may do, unless an option does`() throws {
+        let folder = try makeFolder()
+        func settings(_ page: String, _ options: [String] = []) throws -> GatewayConfiguration.Page {
+            let file = try write("{\"plugins\": [\".\"]\(page)}")
+            return try Serve.parse(["--config", file, "--plugins", folder] + options).settings().gateway.page
+        }
+        #expect(try settings("") == .reads)
+        for page in [GatewayConfiguration.Page.off, .reads, .changes] {
+            #expect(try settings(", \"page\": \"\(page.rawValue)\"") == page)
+        }
+        #expect(try settings(", \"page\": \"changes\"", ["--no-page"]) == .off)
+        #expect(try settings(", \"page\": \"off\"", ["--allow-changes"]) == .changes)
+        #expect(try ServeSettings(file: Self.sample.path).gateway.page == .reads)
     }
 
     @Test func `options precede the file`() throws {

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import PluginABI
 import PluginGateway
 import PluginHost
@@ -23,10 +24,12 @@ extension TestGateway {
         try await TestGateway(modules) { configuration, _ in configuration.page = page }
     }
 
-    private static let files = [
-        "/", "/page/page.css", "/page/page.js", "/page/changes.js", "/page/connection.js", "/page/details.js",
-        "/page/forms.js", "/page/lists.js", "/page/plots.js", "/page/text.js", "/page/icon.svg",
-    ]
+    private static let files =
+        ["/", "/page/page.css", "/page/icon.svg"]
+        + [
+            "answers", "changes", "connection", "details", "events", "forms", "lists", "log", "modules", "page", "plots",
+            "resolve", "routes", "session", "state", "summary", "text",
+        ].map { "/page/\($0).js" }
 
     @Test func `the page has a strict policy, and is from here alone`() async throws {
         let gateway = try await gateway(.reads)
@@ -230,6 +233,43 @@ extension TestGateway {
         #expect(try await gateway.post("/page/rollback", again).status == 200)
         #expect(await becomesTrue { try await gateway.call("C/add", "{\"a\": 1}").status == 200 })
         #expect(try await gateway.post("/page/remove", #"{"module": "None"}"#).code == "unknownModule")
+        try await gateway.end()
+    }
+
+    @Test func `who changed what is noted, on the page and in the log`() async throws {
+        let file = try makeFolder() + "/tokens"
+        try Data("ada 0123456789abcdef\nfedcba9876543210\n".utf8).write(to: URL(filePath: file))
+        chmod(file, 0o600)
+        let access = GatewayConfiguration.Access.tokens(try BearerTokens(file: file))
+        let lines = Lines()
+        let log = Logger(label: "changes") { _ in LineHandler(lines: lines) }
+        let gateway = try await TestGateway(TestGateway.samples, logger: log) { configuration, _ in
+            (configuration.access, configuration.page) = (access, .changes)
+        }
+        let ada = [("Authorization", "Bearer 0123456789abcdef")]
+        let other = [("Authorization", "Bearer fedcba9876543210")]
+        let dry = #"{"module": "ModuleC", "dryRun": true}"#
+        #expect(try await gateway.post("/page/remove", dry, ada).status == 200)
+        #expect(try await gateway.post("/page/remove", #"{"module": "ModuleC", "force": true}"#, ada).status == 200)
+        #expect(try await gateway.post("/page/rollback", #"{"module": "No\nne", "version": "7"}"#, other).status == 404)
+        let changes = try await gateway.get("/page/state", ada).json["changes"]?.list ?? []
+        #expect(changes.map { $0["kind"] } == ["rollback", "remove"])
+        #expect(changes.map { $0["caller"] } == [nil, "ada"])
+        #expect(changes.map { $0["address"] } == ["127.0.0.1", "127.0.0.1"])
+        #expect(changes.map { $0["module"] } == ["No\nne", "ModuleC"])
+        #expect(changes.first?["version"] == "7" && changes.first?["error"]?["code"] != nil)
+        #expect(changes.last?["force"] == true && changes.last?["error"] == nil)
+        #expect(changes.last?["time"]?.int ?? 0 > 1_700_000_000_000)
+        #expect(lines.all.map(\.level) == [.notice, .notice])
+        let metadata = lines.all.map(\.metadata)
+        #expect(metadata.first?["caller"] == "ada" && metadata.first?["module"] == "ModuleC")
+        #expect(metadata.first?["change"] == "remove" && metadata.first?["result"] == "done")
+        // A name cannot begin a line of its own.
+        #expect(metadata.last?["module"] == "No\u{FFFD}ne" && metadata.last?["caller"] == "unnamed")
+        // The last hundred are kept.
+        for _ in 0..<100 { _ = try await gateway.post("/page/retry", #"{"module": "None"}"#, ada) }
+        let last = try await gateway.get("/page/state", ada).json["changes"]?.list ?? []
+        #expect(last.count == 100 && last.allSatisfy { $0["kind"] == "retry" })
         try await gateway.end()
     }
 

@@ -228,6 +228,21 @@ extension PluginHost {
         calls.explain(url, parameters, isRemote: origin == .remote, method: method)
     }
 
+    /// Finds what a URL leads to, as ``resolve(_:method:_:origin:)`` does, in about the time that opening it takes: without
+    /// other routes, methods and parameters.
+    ///
+    /// - Parameters:
+    ///   - url: A URL as for `open`.
+    ///   - method: The method with which the URL is opened.
+    ///   - origin: Whether the URL is opened by a remote caller, for which only remote actions exist.
+    /// - Returns: An explanation whose ``URLExplanation/methods``, ``URLExplanation/parameters`` and
+    ///   ``URLExplanation/others`` are empty, and whose error does not say which routes were passed over.
+    public func destination(
+        of url: String, method: RouteMethod = .get, origin: CallOrigin = .local
+    ) -> URLExplanation {
+        calls.explain(url, [:], isRemote: origin == .remote, method: method, isBrief: true)
+    }
+
     /// Builds the URL of a route. Opening that URL reaches the same route with the same parameters.
     ///
     /// - Parameters:

@@ -49,7 +49,8 @@ extension PluginGateway {
     private func checkHost(_ request: Request) throws(Problem) {
         guard let authority = request.head.authority, !authority.isEmpty else { return }
         let host = try RequestTarget.host(authority)
-        guard ["localhost", "127.0.0.1", "[::1]"].contains(host) || configuration.hosts.contains(host) else {
+        let isOwn = host == "localhost" || host == "127.0.0.1" || host == "[::1]"
+        guard isOwn || configuration.hosts.contains(host) else {
             throw Problem(
                 .misdirected,
                 "The gateway does not serve the host “\(host.prefix(100))”. Its configuration can add hosts.")
@@ -59,10 +60,26 @@ extension PluginGateway {
     /// Keeps out web pages of other origins: a browser sends their requests with the address and the certificate of its
     /// user.
     private func checkWebPage(_ request: Request) throws(Problem) {
-        guard request.headers[.origin] != nil || request.headers[.fetchSite] != nil else { return }
-        if configuration.cors?.allows(request) != true { try checkOrigin(request) }
+        let isKnown = request.statesSender
+        guard isKnown || request.isOfBrowser else { return }
+        if isKnown, configuration.cors?.allows(request) != true { try checkOrigin(request) }
         guard request.method != .post || request.headers[.contentType] != nil else {
             throw Problem(.unsupportedMediaType, "A web page must send a Content-Type. Send application/json.")
+        }
+    }
+
+    /// Refuses a GET by which a web page of another origin could have an effect: a route that states no method may lead to
+    /// an action that changes something, and a browser sends GET for any page, as for an image, with the address and the
+    /// certificate of its user. Most browsers tell which page asks (``checkWebPage(_:)`` has looked at that); old ones,
+    /// and all by HTTP without TLS to other machines, do not.
+    func checkSender(_ request: Request) throws(Problem) {
+        // Browsers do not add tokens on their own.
+        if case .tokens = configuration.access { return }
+        guard request.statesSender || !request.isOfBrowser else {
+            throw Problem(
+                .forbidden,
+                "The browser does not tell which web page sends this request, and the route does not state the method "
+                    + "GET. Use HTTPS, a current browser, or a token; or give the route the method GET.")
         }
     }
 
@@ -74,6 +91,17 @@ extension PluginGateway {
         guard isOwn, ["same-origin", "none"].contains(request.headers[.fetchSite] ?? "none") else {
             throw Problem(.forbidden, "The gateway does not accept requests of web pages from other origins.")
         }
+    }
+}
+
+extension Request {
+    /// Whether the browser tells which page sends the request.
+    fileprivate var statesSender: Bool { headers[.origin] != nil || headers[.fetchSite] != nil }
+
+    /// Whether it has what all browsers send, and what pages cannot leave out or change without asking first.
+    fileprivate var isOfBrowser: Bool {
+        if let languages = headers[.acceptLanguage], languages != "*" { return true }
+        return headers[.userAgent]?.hasPrefix("Mozilla/") == true
     }
 }
 

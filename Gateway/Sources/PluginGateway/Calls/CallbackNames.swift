@@ -38,6 +38,11 @@ struct AcceptedTypes: Sendable {
     private let ranges: Set<String>
 
     init(_ request: Request) {
+        guard let first = request.headers[.accept], first != "*/*" else {
+            ranges = request.headers[.accept].map { [$0] } ?? []
+            isEmpty = ranges.isEmpty
+            return
+        }
         let text = request.headers[values: .accept].joined(separator: ",").lowercased()
         ranges = Set(
             text.split(separator: ",").compactMap { range in

@@ -71,7 +71,7 @@ extension PluginGateway {
 
     /// Refuses a URL that does not lead to the action that it names: routes, and fallbacks of targets, precede names.
     private func checkAction(_ url: String, _ action: String) throws(Problem) {
-        let found = host.resolve(url, method: .post, origin: .remote)
+        let found = host.destination(of: url, method: .post, origin: .remote)
         guard found.route == nil, found.fallback == nil, found.action == action else {
             throw Problem(.noRoute, "There is no remote action “\(action)”.")
         }
@@ -79,10 +79,16 @@ extension PluginGateway {
 
     /// Whether a text can be the name of a target or an action.
     private func isName(_ text: Substring) -> Bool {
-        guard (1...256).contains(text.utf8.count), let first = text.first, first.isLetter || first == "_" else {
-            return false
+        guard (1...256).contains(text.utf8.count), text.first?.isNumber == false, text.first != ".", text.first != "-"
+        else { return false }
+        return text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default: "_.-".utf8.contains(byte)
+            }
         }
-        return text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "_.-".contains($0)) }
     }
 
     /// Makes a call and answers with its result, or with events.

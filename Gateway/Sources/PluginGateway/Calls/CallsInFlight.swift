@@ -38,23 +38,47 @@ final class CallOutcome: Sendable {
     }
 }
 
-/// The calls whose clients wait.
+/// The calls whose clients wait, and when that ends at the latest.
 final class CallsInFlight: Sendable {
+    /// Why a call is ended.
+    enum Reason: Sendable {
+        /// Its time is up.
+        case late
+        case gatewayEnds
+    }
+
+    private struct Entry {
+        var deadline: ContinuousClock.Instant?
+        let end: @Sendable (Reason) -> Void
+    }
+
     private struct State {
         var next = 0
-        var calls: [Int: @Sendable (PluginError) -> Void] = [:]
+        var calls: [Int: Entry] = [:]
         var isEnding = false
+        /// Whether a task looks for calls whose time is up.
+        var isTimed = false
     }
+
+    /// How much later than at its deadline a call is ended at most, unless the machine is busy.
+    static let period = Duration.milliseconds(50)
 
     private let state = Mutex(State())
 
-    /// Adds a call; `end` ends it with an error.
-    func add(_ end: @escaping @Sendable (PluginError) -> Void) -> Int {
-        let (number, isEnding) = state.withLock { state in
+    /// Adds a call.
+    ///
+    /// - Parameters:
+    ///   - deadline: When it is ended at the latest; `nil` for no such time.
+    ///   - end: Ends it. Can be called more than once, and on any thread.
+    func add(until deadline: ContinuousClock.Instant? = nil, _ end: @escaping @Sendable (Reason) -> Void) -> Int {
+        let (number, isEnding, needsTask) = state.withLock { state in
             state.next += 1
-            state.calls[state.next] = end
-            return (state.next, state.isEnding)
+            state.calls[state.next] = Entry(deadline: deadline, end: end)
+            let needsTask = deadline != nil && !state.isTimed
+            if needsTask { state.isTimed = true }
+            return (state.next, state.isEnding, needsTask)
         }
+        if needsTask { startTimer() }
         if isEnding { end(.gatewayEnds) }
         return number
     }
@@ -65,9 +89,34 @@ final class CallsInFlight: Sendable {
     func endAll() {
         let calls = state.withLock { state in
             state.isEnding = true
-            return state.calls.values.map(\.self)
+            return state.calls.values.map(\.end)
         }
         for end in calls { end(.gatewayEnds) }
+    }
+
+    /// Starts one timer for all calls, which runs as long as there are any. One for each would cost more than a small
+    /// call.
+    private func startTimer() {
+        Task { [weak self] in
+            repeat { try? await Task.sleep(for: Self.period) } while self?.endLate() == true
+        }
+    }
+
+    /// Ends the calls whose time is up. Returns false if no call has a deadline any more.
+    private func endLate() -> Bool {
+        let now = ContinuousClock.now
+        let (late, isTimed) = state.withLock { state in
+            var late: [@Sendable (Reason) -> Void] = []
+            for (number, call) in state.calls {
+                guard let deadline = call.deadline, deadline <= now else { continue }
+                late.append(call.end)
+                state.calls[number]?.deadline = nil
+            }
+            state.isTimed = state.calls.values.contains { $0.deadline != nil }
+            return (late, state.isTimed)
+        }
+        for end in late { end(.late) }
+        return isTimed
     }
 }
 

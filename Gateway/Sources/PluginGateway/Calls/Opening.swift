@@ -10,7 +10,7 @@ extension PluginGateway {
     ) async throws(Problem) -> Response {
         try checkReady()
         let catalog = catalog.current
-        guard !target.host.isEmpty, let found = try find(target, request.method, catalog) else {
+        guard !target.host.isEmpty, let found = try find(target, request, catalog) else {
             throw Problem(.noRoute, "There is nothing at this path.")
         }
         let names = found.explanation.action?.split(separator: "/").map(String.init) ?? []
@@ -34,20 +34,22 @@ extension PluginGateway {
     /// Finds the route of a request; `nil` if there is none. Routes are tried for `https` first, then for `http`; how
     /// the client has connected does not matter, since there may be a proxy in between.
     private func find(
-        _ target: RequestTarget, _ method: HTTPRequest.Method, _ catalog: Catalog.Contents
+        _ target: RequestTarget, _ request: Request, _ catalog: Catalog.Contents
     ) throws(Problem) -> Found? {
+        let method = request.method
         let asked = method == .head ? .get : RouteMethod(rawValue: method.rawValue)
         var others: Set<RouteMethod> = []
         for scheme in catalog.schemes {
             let url = "\(scheme)://\(target.host)\(target.path)\(target.query)"
-            let found = host.resolve(url, method: asked ?? .get, origin: .remote)
-            if let asked, found.route != nil, catalog.hasRoute(found.route, asked) {
+            let found = host.destination(of: url, method: asked ?? .get, origin: .remote)
+            if let asked, case let answer = catalog.answer(found.route, asked), answer != .none {
+                if answer == .unstated, asked == .get { try checkSender(request) }
                 return Found(url: url, method: asked, explanation: found)
             }
             if let error = found.error, error.code == .invalidURL { throw Problem(error) }
             others.formUnion(
-                found.methods.filter { method in
-                    catalog.hasRoute(host.resolve(url, method: method, origin: .remote).route, method)
+                host.resolve(url, method: asked ?? .get, origin: .remote).methods.filter { method in
+                    catalog.answer(host.destination(of: url, method: method, origin: .remote).route, method) != .none
                 })
         }
         guard !others.isEmpty else { return nil }

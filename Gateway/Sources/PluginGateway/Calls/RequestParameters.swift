@@ -86,22 +86,24 @@ extension PluginGateway {
         }
         if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limit { throw tooLarge }
         if request.headers[.contentLength] == "0" { return ByteBuffer() }
-        let timer = BodyTimer()
-        let reading = Task { [configuration] in
-            await timer.run(configuration.bodyTimeout) { () -> Result<ByteBuffer, Problem> in
-                do {
-                    return .success(try await request.body.collect(upTo: limit))
-                } catch is NIOTooManyBytesError {
-                    return .failure(tooLarge)
-                } catch let error as HTTPError where error.status == .contentTooLarge {
-                    return .failure(tooLarge)
-                } catch {
-                    return .failure(Problem(.incompleteBody, "The body is not complete.", closes: true))
-                }
+        // In most cases, the whole body is already there, so the task ends before anything waits for it.
+        let reading = Task.immediate { () -> Result<ByteBuffer, Problem> in
+            do {
+                return .success(try await request.body.collect(upTo: limit))
+            } catch is NIOTooManyBytesError {
+                return .failure(tooLarge)
+            } catch let error as HTTPError where error.status == .contentTooLarge {
+                return .failure(tooLarge)
+            } catch {
+                return .failure(Problem(.incompleteBody, "The body is not complete.", closes: true))
             }
         }
         bodies.withLock { $0 += 1 }
-        let number = calls.add { _ in reading.cancel() }
+        let (timeout, ended) = (configuration.bodyTimeout, EndedReading())
+        let number = calls.add(until: .now + timeout) { reason in
+            ended.reason.withLock { $0 = reason }
+            reading.cancel()
+        }
         defer {
             calls.remove(number)
             bodies.withLock { $0 -= 1 }
@@ -111,12 +113,15 @@ extension PluginGateway {
         } onCancel: {
             reading.cancel()
         }
-        if reading.isCancelled, case .failure = result {
-            throw Problem(.hostStopping, "The gateway ended before the body had arrived.", retryAfter: 5, closes: true)
-        }
         switch result {
         case .success(let body): return body
-        case .failure(let problem): throw problem
+        case .failure(let problem):
+            if ended.reason.withLock({ $0 }) == .late {
+                throw Problem(.bodyTimeout, "The body did not arrive within \(timeout).", closes: true)
+            }
+            guard reading.isCancelled else { throw problem }
+            throw Problem(
+                .hostStopping, "The gateway ended before the body had arrived.", retryAfter: 5, closes: true)
         }
     }
 
@@ -137,23 +142,9 @@ extension PluginGateway {
     }
 }
 
-/// Ends the reading of a body that takes too long.
-private struct BodyTimer {
-    func run(
-        _ limit: Duration, _ read: @escaping @Sendable () async -> Result<ByteBuffer, Problem>
-    ) async -> Result<ByteBuffer, Problem> {
-        await withTaskGroup(of: Result<ByteBuffer, Problem>?.self) { group in
-            group.addTask { await read() }
-            group.addTask {
-                try? await Task.sleep(for: limit)
-                return nil
-            }
-            let first = await group.next() ?? nil
-            group.cancelAll()
-            return first
-                ?? .failure(Problem(.bodyTimeout, "The body did not arrive within \(limit).", closes: true))
-        }
-    }
+/// Why the reading of a body was ended; `nil` if it was not.
+private final class EndedReading: Sendable {
+    let reason = Mutex<CallsInFlight.Reason?>(nil)
 }
 
 extension HTTPField.Name {

@@ -30,26 +30,26 @@ struct RunningCall: Sendable {
     /// up, the client leaves, or the gateway ends; then the part continues, and keeps the slot.
     func perform(_ part: @escaping @Sendable () async throws(PluginError) -> Value) async throws(PluginError) -> Value {
         let outcome = CallOutcome()
-        let task = Task(executorPreference: gateway.threads) { [slot] in
-            defer { withExtendedLifetime(slot) {} }
-            do throws(PluginError) {
-                outcome.set(.success(try await part()))
-            } catch {
-                outcome.set(.failure(error))
+        let threads = gateway.threads
+        let task = threads.handOver {
+            Task(executorPreference: threads) { [slot] in
+                let result: Result<Value, PluginError>
+                do throws(PluginError) { result = .success(try await part()) } catch { result = .failure(error) }
+                threads.handOver {
+                    outcome.set(result)
+                    withExtendedLifetime(slot) {}
+                }
             }
         }
         @Sendable func end(_ error: PluginError) {
             task.cancel()
             outcome.set(.failure(error))
         }
-        let number = gateway.calls.add(end)
-        defer { gateway.calls.remove(number) }
         // The host ends calls at their deadline, but cannot interrupt synchronous actions.
-        let timer = Task {
-            try await Task.sleep(for: call.timeout + Self.patience)
-            end(.late(call))
+        let number = gateway.calls.add(until: .now + call.timeout + Self.patience) { reason in
+            end(reason == .late ? .late(call) : .gatewayEnds)
         }
-        defer { timer.cancel() }
+        defer { gateway.calls.remove(number) }
         if let connection { await gateway.departures.watch(connection) { end(.clientLeft) } }
         defer { if let connection { gateway.departures.forget(connection) } }
         let result = await withTaskCancellationHandler {

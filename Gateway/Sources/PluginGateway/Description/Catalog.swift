@@ -46,6 +46,8 @@ final class Catalog: Sendable {
         private(set) var schemes: [String] = []
         /// The routes of HTTP; those for any host come first.
         private(set) var routes: [Route] = []
+        /// What the routes of a pattern answer.
+        private var methods: [String: RouteMethods] = [:]
 
         fileprivate init(_ host: PluginHost) {
             for status in host.modules where status.state == .active || status.state == .registered {
@@ -70,6 +72,13 @@ final class Catalog: Sendable {
                 types[found.module.name] = known
                 return Route(route, (found.action, known))
             }
+            for route in declared {
+                if let method = route.method {
+                    methods[route.pattern, default: RouteMethods()].stated.insert(method)
+                } else {
+                    methods[route.pattern, default: RouteMethods()].unstated.formUnion(route.methods)
+                }
+            }
             self.routes = declared.sorted { ($0.isOfOneHost ? 1 : 0) < ($1.isOfOneHost ? 1 : 0) }
         }
 
@@ -77,17 +86,16 @@ final class Catalog: Sendable {
             ["https://", "http://", "//"].contains { pattern.hasPrefix($0) }
         }
 
-        /// Whether a route answers a method. A route without a method of its own answers GET and POST: it was written
-        /// for URLs of any kind, which are not meant to change or remove anything.
+        /// How a route answers a method. A route without a method of its own answers GET and POST: it was written for
+        /// URLs of any kind, which are not meant to change or remove anything.
         ///
         /// - Parameter pattern: The pattern of the route; `nil` if there is none.
-        func hasRoute(_ pattern: String?, _ method: RouteMethod) -> Bool {
-            guard let pattern else { return false }
-            let found = routes.filter { $0.pattern == pattern }
+        func answer(_ pattern: String?, _ method: RouteMethod) -> RouteAnswer {
+            guard let pattern else { return .none }
             // A route that has just been added is not known yet.
-            if found.isEmpty { return method == .get || method == .post }
-            let own = found.first { $0.method == method } ?? found.first { $0.method == nil }
-            return own?.methods.contains(method) ?? false
+            let known = methods[pattern] ?? RouteMethods(unstated: [.get, .post])
+            if known.stated.contains(method) { return .stated }
+            return known.unstated.contains(method) ? .unstated : .none
         }
 
         /// Returns an action with its module, if it is remote: others do not exist for HTTP.
@@ -99,6 +107,23 @@ final class Catalog: Sendable {
             else { return nil }
             return (module, found)
         }
+    }
+
+    /// How a route answers a method.
+    enum RouteAnswer: Sendable {
+        /// Not at all.
+        case none
+        /// It states the method.
+        case stated
+        /// It states no method.
+        case unstated
+    }
+
+    private struct RouteMethods {
+        /// The methods that routes state.
+        var stated: Set<RouteMethod> = []
+        /// The methods of routes that state none.
+        var unstated: Set<RouteMethod> = []
     }
 
     /// A route of HTTP.

@@ -41,21 +41,24 @@ extension PluginGateway {
     /// HTTP server in the group.
     public var readiness: some ServiceLifecycle.Service { Readiness(gateway: self) }
 
-    /// The services of a group, in order: the host, the given ones, and ``readiness``.
+    /// The services of a group, in order: the host, the given ones, and ``readiness``. The given ones run on the threads
+    /// that run actions.
     ///
     /// - Parameter servers: The services that serve this gateway: the application.
     public func services(_ servers: any ServiceLifecycle.Service...) -> [any ServiceLifecycle.Service] {
-        [PluginHostService(self)] + servers + [readiness]
+        let threads = threads
+        return [PluginHostService(self)] + servers.map { ServiceOnThreads(service: $0, threads: threads) } + [readiness]
     }
 
     /// Accepts no more calls, and ends the event streams. Calls in flight may go on for a while.
     fileprivate func drain() {
         enter(.draining)
         events.end()
-        let (calls, timeout) = (calls, configuration.drainTimeout)
+        let (calls, departures, timeout) = (calls, departures, configuration.drainTimeout)
         Task {
             try await Task.sleep(for: timeout)
             calls.endAll()
+            departures.endAll()
         }
     }
 
@@ -63,6 +66,7 @@ extension PluginGateway {
         enter(.ended)
         events.end()
         calls.endAll()
+        departures.endAll()
     }
 
     fileprivate func watch(_ changes: AsyncStream<HostChange>) async {
@@ -79,6 +83,17 @@ extension PluginGateway {
             try await Task.sleep(for: configuration.heartbeat)
             events.beat()
         }
+    }
+}
+
+/// A server whose connections are served by the threads that run actions, so that a request goes to its action and back
+/// without a change of threads.
+private struct ServiceOnThreads: ServiceLifecycle.Service {
+    let service: any ServiceLifecycle.Service
+    let threads: CallThreads
+
+    func run() async throws {
+        try await withTaskExecutorPreference(threads) { try await service.run() }
     }
 }
 

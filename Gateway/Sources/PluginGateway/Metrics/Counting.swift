@@ -9,12 +9,9 @@ extension PluginGateway {
     /// modules, and by the limit of the registry.
     func count(_ call: GatewayCall, _ problem: Problem?, since start: ContinuousClock.Instant) {
         let isKnown = call.module != nil
-        let names = [("module", call.module ?? ""), ("action", isKnown ? call.action ?? "" : "")]
         let code = problem.map { Problem.statuses[$0.error.code] == nil ? "module" : $0.error.code.rawValue } ?? "ok"
-        Counter(label: "gateway_calls_total", dimensions: names + [("code", code)], factory: metrics).increment()
         let duration = ContinuousClock.now - start
-        CoreMetrics.Timer(label: "gateway_call_seconds", dimensions: names, factory: metrics)
-            .recordNanoseconds(Int64(duration / .nanoseconds(1)))
+        meters.of(call.module ?? "", isKnown ? call.action ?? "" : "").count(code, duration)
         if configuration.page != .off, isKnown, let action = call.action { callTimes.add(action, duration) }
     }
 
@@ -51,5 +48,55 @@ extension PluginGateway {
         }
         set("plugin_restarts", modules.reduce(0) { $0 + $1.restarts })
         return .text(metrics.text, type: "text/plain; version=0.0.4; charset=utf-8")
+    }
+}
+
+/// The metrics of calls, by module and action. Finding them in the registry by their labels would take longer than
+/// many a call.
+final class CallMeters: Sendable {
+    private struct Names: Hashable {
+        let module: String
+        let action: String
+    }
+
+    /// The metrics of one action.
+    final class Meters: Sendable {
+        private let names: [(String, String)]
+        private let metrics: PrometheusMetrics
+        private let timer: CoreMetrics.Timer
+        private let counters = Mutex<[String: Counter]>([:])
+
+        fileprivate init(_ names: [(String, String)], _ metrics: PrometheusMetrics) {
+            (self.names, self.metrics) = (names, metrics)
+            timer = CoreMetrics.Timer(label: "gateway_call_seconds", dimensions: names, factory: metrics)
+        }
+
+        func count(_ code: String, _ duration: Duration) {
+            let counter = counters.withLock { counters in
+                if let counter = counters[code] { return counter }
+                let dimensions = names + [("code", code)]
+                let counter = Counter(label: "gateway_calls_total", dimensions: dimensions, factory: metrics)
+                counters[code] = counter
+                return counter
+            }
+            counter.increment()
+            timer.recordNanoseconds(Int64(duration / .nanoseconds(1)))
+        }
+    }
+
+    private let metrics: PrometheusMetrics
+    private let known = Mutex<[Names: Meters]>([:])
+
+    init(_ metrics: PrometheusMetrics) { self.metrics = metrics }
+
+    /// Returns the metrics of an action. As many are kept as there can be series.
+    func of(_ module: String, _ action: String) -> Meters {
+        let names = Names(module: module, action: action)
+        return known.withLock { known in
+            if let meters = known[names] { return meters }
+            let meters = Meters([("module", module), ("action", action)], metrics)
+            if known.count < metrics.limit { known[names] = meters }
+            return meters
+        }
     }
 }

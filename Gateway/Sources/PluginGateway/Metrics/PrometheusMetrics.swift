@@ -22,7 +22,7 @@ public final class PrometheusMetrics: MetricsFactory, Sendable {
         case counter, gauge, histogram
     }
 
-    private let limit: Int
+    let limit: Int
     private let state = Mutex(State())
 
     /// Makes a registry.

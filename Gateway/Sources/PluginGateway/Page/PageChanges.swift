@@ -11,6 +11,7 @@ final class PageChanges: Sendable {
 
     private let queue = DispatchQueue(label: "PluginGateway.page")
     private let count = Mutex(0)
+    let log = PageLog()
 
     /// Runs a change on a thread of its own.
     func run(_ change: @escaping @Sendable () throws(PluginError) -> Value) async throws(Problem) -> Value {
@@ -39,7 +40,7 @@ final class PageChanges: Sendable {
 }
 
 /// A change of modules that the page can ask for.
-enum PageChange: Sendable {
+enum PageChange: String, Sendable {
     case remove, rollback, retry
 
     fileprivate var names: Set<String> {
@@ -56,7 +57,13 @@ extension PluginGateway {
     ///
     /// `expected` has the steps that an earlier request has returned. If the change would do something else by now,
     /// because modules have changed in the meantime, it is refused.
-    func change(_ kind: PageChange, _ request: Request) async throws(Problem) -> Response {
+    ///
+    /// - Parameters:
+    ///   - client: Who asks.
+    ///   - connection: The connection by which the request has come.
+    func change(
+        _ kind: PageChange, _ request: Request, _ client: Client, _ connection: Connection?
+    ) async throws(Problem) -> Response {
         try checkAllowsChanges()
         let entries = try await entries(of: request, kind.names)
         return try await afterBody { () throws(Problem) in
@@ -65,19 +72,30 @@ extension PluginGateway {
             let (force, isDryRun) = (try entries.flag("force"), try entries.flag("dryRun"))
             let expected = try entries.texts(ifGiven: "expected")
             let host = host
-            return .page(
-                try await pageChanges.run { () throws(PluginError) in
-                    if kind == .retry { return try host.retryForPage(module, isDryRun: isDryRun, expected: expected) }
-                    let make = { (isDryRun: Bool) throws(PluginError) in
-                        kind == .remove
-                            ? try host.remove(module, force: force, dryRun: isDryRun)
-                            : try host.rollback(module, to: version, force: force, dryRun: isDryRun)
-                    }
-                    let plan = try make(true)
-                    if isDryRun { return plan.record(isDryRun: true) }
-                    guard expected == nil || expected == plan.steps else { throw .otherSteps }
-                    return try make(false).record(isDryRun: false)
-                })
+            let change = { @Sendable () throws(PluginError) -> Value in
+                if kind == .retry { return try host.retryForPage(module, isDryRun: isDryRun, expected: expected) }
+                let make = { (isDryRun: Bool) throws(PluginError) in
+                    kind == .remove
+                        ? try host.remove(module, force: force, dryRun: isDryRun)
+                        : try host.rollback(module, to: version, force: force, dryRun: isDryRun)
+                }
+                let plan = try make(true)
+                if isDryRun { return plan.record(isDryRun: true) }
+                guard expected == nil || expected == plan.steps else { throw PluginError.otherSteps }
+                return try make(false).record(isDryRun: false)
+            }
+            if isDryRun { return .page(try await pageChanges.run(change)) }
+            let entry = PageLog.Entry(
+                kind: kind, module: module, version: version, force: force, caller: client.name,
+                address: connection?.address)
+            do throws(Problem) {
+                let value = try await pageChanges.run(change)
+                pageChanges.log.add(entry, nil, to: logger)
+                return .page(value)
+            } catch {
+                pageChanges.log.add(entry, error.error, to: logger)
+                throw error
+            }
         }
     }
 }

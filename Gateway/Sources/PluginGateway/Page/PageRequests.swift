@@ -6,7 +6,9 @@ import PluginHost
 
 extension PluginGateway {
     /// Answers what the page asks for, below `/page/`. Pages of other origins cannot ask, whatever CORS allows them.
-    func page(_ target: RequestTarget, _ request: Request) async throws(Problem) -> Response {
+    func page(
+        _ target: RequestTarget, _ request: Request, _ client: Client, _ connection: Connection?
+    ) async throws(Problem) -> Response {
         try checkOrigin(request)
         switch target.path {
         case "/page/state": return try reading(request) { .page(pageState) }
@@ -17,9 +19,9 @@ extension PluginGateway {
             let response = Response.json(await pageRoutes.text(of: host)).ofPage
             return request.method == .head ? response.createHeadResponse() : response
         case "/page/resolve": return try await resolve(request)
-        case "/page/remove": return try await change(.remove, request)
-        case "/page/rollback": return try await change(.rollback, request)
-        case "/page/retry": return try await change(.retry, request)
+        case "/page/remove": return try await change(.remove, request, client, connection)
+        case "/page/rollback": return try await change(.rollback, request, client, connection)
+        case "/page/retry": return try await change(.retry, request, client, connection)
         default: throw Problem(.noRoute, "There is nothing at this path.")
         }
     }

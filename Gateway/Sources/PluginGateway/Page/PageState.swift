@@ -10,6 +10,7 @@ extension PluginGateway {
             "ready": .bool(isReady), "allowsChanges": .bool(configuration.page == .changes),
             "event": .string("\(events.run)-\(events.last)"), "inFlight": .int(admission.counts.total),
             "modules": .list(host.modules.map(\.record)), "generations": .list(host.generations.map(\.record)),
+            "changes": .list(pageChanges.log.last.map(\.record)),
             "problems": .list(host.problems.map(\.record)), "retired": .int(host.retiredTotal.count),
         ]
     }

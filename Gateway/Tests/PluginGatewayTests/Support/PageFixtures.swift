@@ -40,6 +40,61 @@ enum PageModules {
     }()
 }
 
+extension PageModules {
+    /// Streams that stop until a file exists, and parameters that are not declared.
+    static let live: CModule = {
+        var module = CModule(name: "Live")
+        let remote = "\"remote\": true, "
+        module.code = """
+            static void ignore(void *data, const plugin_value *value, const plugin_error *error) {
+                (void)data, (void)value, (void)error;
+            }
+            static void call_back(const plugin_call *call, plugin_object object) {
+                plugin_request request = plugin_request_object(object, text("call"), NULL, 0);
+                host->perform(host, call->token, &request, ignore, NULL);
+            }
+            """
+        module.targets = [
+            .init(
+                name: "Live",
+                actions: [
+                    .init(
+                        name: "watch", manifest: remote, parameters: ["then": "object", "file": "string"],
+                        body: """
+                            char path[200] = {0};
+                            memcpy(path, arguments[1].as.string, arguments[1].count < 199 ? arguments[1].count : 199);
+                            call_back(call, arguments[0].as.object);
+                            for (int i = 0; i < 12000 && access(path, F_OK) != 0; i++) usleep(10000);
+                            call_back(call, arguments[0].as.object);
+                            reply(call, "over");
+                            """),
+                    .init(
+                        name: "take", manifest: remote + "\"rest\": true, ", parameters: ["id": "string"],
+                        body: "reply_value(call->token, plugin_value_list(arguments, count));"),
+                ])
+        ]
+        return module
+    }()
+}
+
+/// A script that keeps timers of the page from firing while `window.isFrozen` is true: those that wait for the next try.
+/// Long ones, after which a page that nobody sees gives its connection back, fire early.
+let frozenTimers = """
+    window.frozen = 0;
+    const setTimer = window.setTimeout;
+    window.setTimeout = (run, time, ...rest) => {
+        if (time === 10000) return setTimer(run, 50, ...rest);
+        if (window.isFrozen && time > 300) { window.frozen += 1; return setTimer(run, 1e9, ...rest); }
+        return setTimer(run, time, ...rest);
+    };
+    """
+
+/// A script that makes the page as visible, or hidden, as its argument says.
+let showPage = """
+    Object.defineProperty(document, 'hidden', { configurable: true, get: () => arguments[0] });
+    document.dispatchEvent(new Event('visibilitychange'));
+    """
+
 /// A script that answers for the gateway: a thousand modules that are called all the time, and ten thousand routes. It
 /// notes when the list is shown, and how long the page was busy at a time.
 let manyModules = """
@@ -56,7 +111,7 @@ let manyModules = """
         error: i % 100 ? undefined : { code: 'setUpFailed', message: 'No.' },
     }));
     const state = {
-        ready: true, allowsChanges: false, event: 'x-0', inFlight: 3, retired: 0, problems: [], modules,
+        ready: true, allowsChanges: false, event: 'x-0', inFlight: 3, retired: 0, problems: [], changes: [], modules,
         generations: modules.map((m, i) => ({
             number: i + 1, name: m.name, version: '1.0.0', state: 'active', created: m.since, since: m.since,
             reason: 'serves.', calls: 0, objects: 0,
@@ -80,7 +135,10 @@ let manyModules = """
 let slowRetry = """
     const original = window.fetch;
     window.fetch = async (path, options) => {
-        if (path === 'page/retry') await new Promise(resolve => { window.goOn = resolve; });
+        if (path === 'page/retry') {
+            window.fetch = original;
+            await new Promise(resolve => { window.goOn = resolve; });
+        }
         return original(path, options);
     };
     document.getElementById('dialog-do').click();

@@ -33,9 +33,10 @@ final class TestGateway: Sendable {
     /// - Parameters:
     ///   - modules: The paths of libraries, which are copied into the plugins folder.
     ///   - wanted: The port to listen on; 0 for a free one.
+    ///   - log: The log of the gateway.
     ///   - configure: Changes the settings of gateway and host.
     init(
-        _ modules: [String], tracer: any Tracer = NoOpTracer(), port wanted: Int = 0,
+        _ modules: [String], tracer: any Tracer = NoOpTracer(), port wanted: Int = 0, logger log: Logger? = nil,
         _ configure: (inout GatewayConfiguration, inout HostConfiguration) -> Void = { _, _ in }
     ) async throws {
         folder = try makeFolder()
@@ -50,9 +51,9 @@ final class TestGateway: Sendable {
         var configuration = GatewayConfiguration()
         configuration.callTimeout = .seconds(60)
         configure(&configuration, &host)
-        gateway = PluginGateway(PluginHost(host), configuration, tracer: tracer)
         var logger = Logger(label: "test")
         logger.logLevel = .critical
+        gateway = PluginGateway(PluginHost(host), configuration, tracer: tracer, logger: log ?? logger)
         let (ports, gateway) = (Ports(), gateway)
         self.ports = ports
         let application = Application(

@@ -49,7 +49,11 @@ public struct URLExplanation: Sendable {
 extension Calls {
     /// Explains a URL, without calling anything. Takes as long as opening it two or three times: finds all routes that
     /// match, then the one that decides, and compares them.
-    func explain(_ url: String, _ parameters: Parameters, isRemote: Bool, method: RouteMethod) -> URLExplanation {
+    ///
+    /// - Parameter isBrief: Whether only the route that decides is found: no other routes, methods and parameters.
+    func explain(
+        _ url: String, _ parameters: Parameters, isRemote: Bool, method: RouteMethod, isBrief: Bool = false
+    ) -> URLExplanation {
         var explanation = URLExplanation(url: url)
         do throws(PluginError) {
             try url.withRawText { (text) throws(PluginError) in
@@ -61,7 +65,8 @@ extension Calls {
                         (url) throws(PluginError) in
                         if table.isStopped { throw table.isStopped(url) }
                         try url.takeQuery()
-                        try explain(url, given, isRemote: isRemote, method, table, &explanation)
+                        try explain(
+                            url, given, isRemote: isRemote, method, table, isBrief: isBrief, &explanation)
                     }
                 }
             }
@@ -73,11 +78,13 @@ extension Calls {
 
     private func explain(
         _ url: URLText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ method: RouteMethod,
-        _ table: Table, _ explanation: inout URLExplanation
+        _ table: Table, isBrief: Bool, _ explanation: inout URLExplanation
     ) throws(PluginError) {
-        explanation.methods =
-            isRemote ? table.remoteMethods(of: url) : table.routes.table.methods(of: url) { _ in true }
-        let candidates = URLCandidates(url, method, table, settings.schemes)
+        if !isBrief {
+            explanation.methods =
+                isRemote ? table.remoteMethods(of: url) : table.routes.table.methods(of: url) { _ in true }
+        }
+        let candidates = isBrief ? nil : URLCandidates(url, method, table, settings.schemes)
         let found = isRemote ? resolveRemotely(url, method, in: table) : nil
         let resolution: URLResolution
         var destination: URLDestination?
@@ -85,6 +92,7 @@ extension Calls {
         case .found(let known, let reached): (resolution, destination) = (known, reached)
         case .nothing(let passedOver):
             explanation.list(candidates, of: url, deciding: nil, isRemote: true, in: table)
+            if isBrief { throw PluginError(.noRoute, "“\(url.text.shortened)” leads to nothing for other programs.") }
             if !explanation.methods.isEmpty { throw .methodNotAllowed(url.text, method, explanation.methods) }
             throw PluginError(
                 .noRoute,
@@ -114,6 +122,7 @@ extension Calls {
         case .fallback(.program): explanation.fallback = "onMissingTarget"
         case .closure: break
         }
+        if isBrief { return }
         explanation.parameters = try destination.lendArguments(resolution, besides: given) {
             (entries, _) throws(PluginError) in try self.parameters(entries, of: resolution, destination)
         }
@@ -155,8 +164,9 @@ private struct URLCandidates {
 extension URLExplanation {
     /// Lists the candidates other than the one that decides.
     fileprivate mutating func list(
-        _ candidates: URLCandidates, of url: URLText, deciding winner: RouteEntry?, isRemote: Bool, in table: Table
+        _ candidates: URLCandidates?, of url: URLText, deciding winner: RouteEntry?, isRemote: Bool, in table: Table
     ) {
+        guard let candidates else { return }
         var others: [Other] = []
         func add(_ route: RouteEntry, _ reason: String) {
             others.append(

@@ -110,7 +110,10 @@ export class Details {
         if (name && versions.length > 0) add("Roll back", { path: "page/rollback", canForce: true, versions });
         if (module.state === "failed") add("Retry", { path: "page/retry" });
         if (module.state === "active" && module.process) add("Restart", { path: "page/retry" });
+        const focused = [...this.#bar.children].find((button) => button === document.activeElement);
         this.#bar.replaceChildren(...buttons);
+        // The keyboard goes on where it was, or with what is left.
+        if (focused) (buttons.find((button) => button.textContent === focused.textContent) ?? buttons[0] ?? this.title.parentElement).focus({ preventScroll: true });
     }
 
     // Actions

@@ -1,9 +1,9 @@
 // A form for each remote action, made from what its manifest declares.
-import { problem, send, token } from "./connection.js";
-import { brief, bytes, isolated, make, milliseconds, number, shellWord, visibleJSON } from "./text.js";
+import { showAnswer } from "./answers.js";
+import { send, token } from "./connection.js";
+import { brief, bytes, isolated, make, shellWord, visibleJSON } from "./text.js";
 
-/** The longest answer that is read, and the longest command that is shown. */
-const LONGEST_ANSWER = 1 << 20;
+/** The longest command that is shown. */
 const LONGEST_COMMAND = 4000;
 const LARGEST_FILE = 64 << 20;
 
@@ -13,13 +13,13 @@ let forms = 0;
 export function actionForm(target, action, types) {
     const prefix = `form-${++forms}`;
     const fields = action.parameters.map((parameter, index) => new Field(parameter, types, `${prefix}-${index}`));
+    if (action.rest) fields.push(new RestField(action.parameters.map((parameter) => parameter.name), `${prefix}-rest`));
     const commands = new Commands(target, action, fields);
     const answer = make("div", { className: "answer", "aria-live": "polite" });
     const call = make("button", { type: "submit" }, "Call");
     const stop = make("button", { type: "button", hidden: true }, "Stop");
     const form = make("form", { className: "action-form", noValidate: true },
         ...fields.map((field) => field.element), make("div", { className: "buttons" }, call, stop), answer, commands.element);
-    if (action.rest) form.prepend(make("p", { className: "quiet" }, "It takes further parameters, which this form does not have."));
     form.setAttribute("aria-label", `Call ${brief(target)}/${brief(action.name)}`);
     form.addEventListener("input", () => commands.show());
     form.addEventListener("submit", async (event) => {
@@ -37,14 +37,17 @@ export function actionForm(target, action, types) {
         const abort = () => controller.abort();
         stop.addEventListener("click", abort);
         [call.disabled, stop.hidden] = [true, false];
-        answer.replaceChildren(make("p", { className: "quiet" }, "Calling…"));
+        answer.replaceChildren(make("p", { className: "quiet progress" }, "Calling…"));
         const start = performance.now();
         try {
             const response = await send(path(target, action), { method: "POST", ...body, signal: controller.signal });
-            answer.replaceChildren(...await shown(response, start));
+            await showAnswer(answer, response, start, controller.signal);
         } catch (error) {
             const text = controller.signal.aborted ? "Stopped: nobody waits for the answer any more." : error.message;
-            answer.replaceChildren(make("p", { className: "error" }, isolated(text)));
+            // What has come of a stream stays.
+            answer.querySelector(".progress")?.remove();
+            if (!answer.querySelector(".stream")) answer.replaceChildren();
+            answer.append(make("p", { className: "error" }, isolated(text)));
         } finally {
             stop.removeEventListener("click", abort);
             [call.disabled, stop.hidden] = [false, true];
@@ -109,6 +112,7 @@ class Field {
         case "double": return make("input", { type: "text", inputMode: "decimal", placeholder: this.parameter.default ?? "", ...initial });
         case "string": return make("textarea", { rows: 1, placeholder: this.parameter.default ? spoken(this.parameter.default) : "", ...initial });
         case "bytes": return make("input", { type: "file" });
+        case "object": return make("input", { type: "text", placeholder: "name of the events", maxLength: 64, ...initial });
         default: {
             const input = make("textarea", { rows: 2, placeholder: "JSON", className: "code", ...initial });
             if (this.declared?.fields && this.parameter.required) {
@@ -129,6 +133,8 @@ class Field {
         case "bytes": return this.file ? undefined : this.#absent;
         case "string":
             return text === "" && this.#canBeAbsent && !this.empty?.checked ? this.#absent : JSON.stringify(text);
+        // A callback: each of its calls becomes an event of this name.
+        case "object": return text.trim() === "" ? this.#absent : JSON.stringify(text.trim());
         default: break;
         }
         if (text.trim() === "") return this.#absent;
@@ -157,12 +163,74 @@ class Field {
         throw new Invalid(`${brief(this.name)} is required.`, this);
     }
 
-    /** The value as `pluginhost call` reads it after the equals sign. */
-    get word() {
+    /** The members of the request's body; `file` is what stands for a file. */
+    entries(file) {
+        const json = this.file ? file : this.json;
+        return json === undefined ? [] : [`${JSON.stringify(this.name)}: ${json}`];
+    }
+
+    /** The words of `pluginhost call`. */
+    get words() {
+        const word = this.#word;
+        return word === undefined ? [] : [shellWord(`${this.name}=${word}`)];
+    }
+
+    get #word() {
         if (this.file) return `@${this.file.name}`;
         const json = this.json;
         if (json === undefined) return undefined;
+        if (this.type === "object") throw new Invalid("It takes a callback, which pluginhost call cannot give.");
         return this.type === "string" ? JSON.parse(json) : this.declared?.cases ? spoken(json) : visibleJSON(json);
+    }
+
+    complain() {
+        this.input.setAttribute("aria-invalid", "true");
+        this.input.focus();
+    }
+}
+
+/** The input for the parameters that an action takes besides those that it declares. */
+class RestField {
+    type = "rest";
+
+    constructor(declared, id) {
+        this.declared = declared;
+        this.input = make("textarea", { rows: 2, placeholder: "{\"name\": value}", className: "code", spellcheck: false, autocomplete: "off", id });
+        const note = make("span", { className: "quiet", id: `${id}-note` }, "parameters that it does not declare, as a JSON object, optional");
+        this.input.setAttribute("aria-describedby", note.id);
+        this.input.addEventListener("input", () => this.input.removeAttribute("aria-invalid"));
+        this.element = make("div", { className: "field" }, make("label", { htmlFor: id }, "Further parameters"), " ", note, this.input);
+    }
+
+    get json() { return this.entries().length > 0 ? this.input.value : undefined; }
+
+    /** The members between the braces, as they were written: numbers of 64 bits stay what they are. */
+    entries() {
+        const text = this.input.value.trim();
+        if (text === "") return [];
+        const given = this.#given(text);
+        const twice = Object.keys(given).find((name) => this.declared.includes(name));
+        if (twice !== undefined) throw new Invalid(`${brief(twice)} has a field of its own.`, this);
+        const members = text.slice(1, -1).trim();
+        return members === "" ? [] : [members];
+    }
+
+    get words() {
+        const text = this.input.value.trim();
+        if (text === "") return [];
+        // A text that would be read as another value is written as JSON.
+        return Object.entries(this.#given(text)).map(([name, value]) => shellWord(`${name}=${visibleJSON(JSON.stringify(value))}`));
+    }
+
+    #given(text) {
+        let given;
+        try { given = JSON.parse(text); } catch (error) {
+            throw new Invalid(`The further parameters are not valid JSON: ${brief(error.message, 120)}`, this);
+        }
+        if (typeof given !== "object" || given === null || Array.isArray(given)) {
+            throw new Invalid("The further parameters must be a JSON object: {\"name\": value}.", this);
+        }
+        return given;
     }
 
     complain() {
@@ -203,10 +271,7 @@ async function requestBody(fields) {
     }
     if (alone) return { headers: { "Content-Type": "application/octet-stream" }, body: alone.file };
     const entries = [];
-    for (const field of fields) {
-        const json = field.file ? `"${await base64(field.file)}"` : field.json;
-        if (json !== undefined) entries.push(`${JSON.stringify(field.name)}: ${json}`);
-    }
+    for (const field of fields) entries.push(...field.entries(field.file && `"${await base64(field.file)}"`));
     return { headers: { "Content-Type": "application/json" }, body: `{${entries.join(", ")}}` };
 }
 
@@ -232,13 +297,14 @@ class Commands {
     }
 
     show() {
-        try {
-            const [curl, call] = [this.#curl(), this.#call()];
-            this.curl.textContent = curl.length > LONGEST_COMMAND ? "It is too long to be shown." : curl;
-            this.call.textContent = call.length > LONGEST_COMMAND ? "It is too long to be shown." : call;
-        } catch (error) {
-            if (!(error instanceof Invalid)) throw error;
-            this.curl.textContent = this.call.textContent = error.message;
+        for (const [element, command] of [[this.curl, () => this.#curl()], [this.call, () => this.#call()]]) {
+            try {
+                const text = command();
+                element.textContent = text.length > LONGEST_COMMAND ? "It is too long to be shown." : text;
+            } catch (error) {
+                if (!(error instanceof Invalid)) throw error;
+                element.textContent = error.message;
+            }
         }
     }
 
@@ -249,64 +315,12 @@ class Commands {
         if (alone) {
             return `curl ${secret}-H 'Content-Type: application/octet-stream' --data-binary ${shellWord(`@${alone.file.name}`)} ${url}`;
         }
-        const entries = this.fields.flatMap((field) => {
-            const json = field.file ? `"…the base64 of ${field.file.name}…"` : field.json;
-            return json === undefined ? [] : [`${JSON.stringify(field.name)}: ${json}`];
-        });
-        return `curl ${secret}-H 'Content-Type: application/json' -d ${shellWord(visibleJSON(`{${entries.join(", ")}}`))} ${url}`;
+        const entries = this.fields.flatMap((field) => field.entries(field.file && `"…the base64 of ${field.file.name}…"`));
+        return `curl ${this.fields.some((field) => field.type === "object" && field.json) ? "-N " : ""}${secret}-H 'Content-Type: application/json' -d ${shellWord(visibleJSON(`{${entries.join(", ")}}`))} ${url}`;
     }
 
     #call() {
-        const words = this.fields.flatMap((field) => {
-            const word = field.word;
-            return word === undefined ? [] : [shellWord(`${field.name}=${word}`)];
-        });
+        const words = this.fields.flatMap((field) => field.words);
         return ["pluginhost call", shellWord(this.target), shellWord(this.action.name), ...words].join(" ");
     }
-}
-
-// Answers
-
-/** What is shown of an answer. */
-async function shown(response, start) {
-    if (!response.ok) {
-        const error = await problem(response);
-        return [
-            make("p", { className: "error" }, `${response.status} `, isolated(error.code), ": ", isolated(error.message)),
-        ];
-    }
-    const type = response.headers.get("Content-Type") ?? "";
-    const { content, isWhole } = await read(response);
-    const head = make("p", { className: "quiet" },
-        `${response.status}, ${milliseconds(performance.now() - start)}, ${number(content.size)} bytes${isWhole ? "" : ", and more that was not read"}`);
-    if (type.startsWith("application/octet-stream")) {
-        const link = make("a", { href: URL.createObjectURL(content), download: "result.bin" }, "Save the bytes");
-        setTimeout(() => URL.revokeObjectURL(link.href), 600_000);
-        return [head, make("p", {}, link)];
-    }
-    const text = await content.text();
-    return [head, make("pre", { className: "result", tabIndex: 0 }, isolated(indented(text), { short: 10_000 }))];
-}
-
-/** Reads an answer up to a limit. */
-async function read(response) {
-    const parts = [];
-    let size = 0;
-    const reader = response.body.getReader();
-    for (;;) {
-        const { value, done } = await reader.read();
-        if (done) return { content: new Blob(parts), isWhole: true };
-        parts.push(value);
-        size += value.length;
-        if (size > LONGEST_ANSWER) {
-            await reader.cancel();
-            return { content: new Blob(parts), isWhole: false };
-        }
-    }
-}
-
-/** JSON on several lines, if that changes none of its numbers. */
-function indented(text) {
-    if (text.length > 100_000 || /[0-9]{15}/.test(text)) return text;
-    try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return text; }
 }

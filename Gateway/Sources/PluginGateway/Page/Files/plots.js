@@ -24,6 +24,8 @@ export class Figures {
     /** By module. */
     modules = new Map();
     all = new Ring();
+    /** The mean time of the calls by HTTP. */
+    latency = new Ring();
     #time = 0;
 
     /** Takes an answer of `page/statistics`. */
@@ -31,7 +33,7 @@ export class Figures {
         const seconds = this.#time ? Math.max(0.1, (time - this.#time) / 1000) : 0;
         this.#time = time;
         const sums = new Map();
-        let total = 0;
+        let [total, remoteCalls, remoteTime] = [0, 0, 0];
         for (const [module, action, calls, errors, median, percentile99, maximum, remote, sum] of rows) {
             const key = `${module}\n${action}`;
             let known = this.actions.get(key);
@@ -42,6 +44,8 @@ export class Figures {
             // The figures begin again with the gateway.
             const difference = calls < known.calls ? calls : calls - known.calls;
             const [latest, took] = remote < known.remote ? [remote, sum] : [remote - known.remote, sum - known.sum];
+            remoteCalls += latest;
+            remoteTime += took;
             Object.assign(known, { calls, errors, median, percentile99, maximum, remote, sum });
             if (!seconds) continue;
             known.rate.add(difference / seconds);
@@ -56,6 +60,7 @@ export class Figures {
         for (const module of sums.keys()) if (!this.modules.has(module)) this.modules.set(module, new Ring());
         for (const [module, ring] of this.modules) ring.add(sums.get(module) ?? 0);
         this.all.add(total);
+        this.latency.add(remoteCalls > 0 ? remoteTime / remoteCalls : this.latency.last);
     }
 
     of(module) {

@@ -34,6 +34,22 @@ export function make(name, entries = {}, ...children) {
     return element;
 }
 
+export const byId = (id) => document.getElementById(id);
+
+/** Changes the text of an element, if it is another one. */
+export function set(element, text) {
+    if (element.textContent !== text) element.textContent = text;
+}
+
+/** Returns a function that calls another one a moment after it was called for the last time. */
+export function later(show) {
+    let timer;
+    return () => {
+        clearTimeout(timer);
+        timer = setTimeout(show, 100);
+    };
+}
+
 /** An element with a text of a module, isolated from the direction of its surroundings. Long texts are cut off. */
 export function isolated(text, { short = SHORT, className = "" } = {}) {
     const whole = String(text);

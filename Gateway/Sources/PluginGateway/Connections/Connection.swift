@@ -9,11 +9,26 @@ public struct Connection: Sendable {
     /// - Parameter channel: The channel of the connection.
     public init(_ channel: any Channel) { self.channel = channel }
 
+    /// The address of the client, without its port; `nil` if it has none.
+    var address: String? { channel.remoteAddress?.ipAddress }
+
     /// Whether the client is on this machine.
     var isLoopback: Bool {
         guard let address = channel.remoteAddress else { return false }
-        guard let text = address.ipAddress else { return address.pathname != nil }
-        return text == "::1" || ["127.", "::ffff:127."].contains { text.hasPrefix($0) }
+        // Where the address stands in the structures of the system.
+        func bytes<Result>(_ range: Range<Int>, _ use: (UnsafeRawBufferPointer.SubSequence) -> Result) -> Result {
+            address.withSockAddr { use(UnsafeRawBufferPointer(start: $0, count: $1)[range]) }
+        }
+        switch address {
+        case .unixDomainSocket: return true
+        case .v4: return bytes(4..<8) { $0.first == 127 }
+        case .v6:
+            return bytes(8..<24) { bytes in
+                // ::1, and 127.0.0.0/8 in the form of version 6: ::ffff:127.…
+                bytes.starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127])
+                    || bytes.elementsEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
+            }
+        }
     }
 }
 
@@ -36,26 +51,29 @@ public struct GatewayContext: ConnectionContext {
 
 extension Response {
     /// The response, after which the connection is closed: what the client still sends is not read to its end. The client
-    /// has a second to read the response.
+    /// has ``Departures/lastPatience`` to read the response.
     func closing(_ connection: Connection?) -> Response {
         guard let channel = connection?.channel else { return self }
         var response = self
         let body = self.body
         response.body = ResponseBody(contentLength: body.contentLength) { writer in
-            _ = channel.eventLoop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
+            _ = channel.eventLoop.scheduleTask(in: Departures.lastPatience) { channel.close(promise: nil) }
             try await body.write(writer)
         }
         return response
     }
 
-    /// The response. If it has not been sent when the gateway ends the last calls, its connection is closed.
-    func ending(with calls: CallsInFlight, _ connection: Connection?) -> Response {
-        guard let channel = connection?.channel, body.contentLength != 0 else { return self }
+    /// The response. If it has not been sent when the gateway ends the last calls, its connection is closed. For short
+    /// responses, ``ConnectionHandler`` does that.
+    func ending(with calls: CallsInFlight, _ departures: Departures, _ connection: Connection?) -> Response {
+        guard let connection, body.contentLength != 0 else { return self }
+        if (body.contentLength ?? .max) <= ByteBuffer.pieceLength, departures.isWatched(connection) { return self }
+        let channel = connection.channel
         var response = self
         let body = self.body
         response.body = ResponseBody(contentLength: body.contentLength) { writer in
             let number = calls.add { _ in
-                _ = channel.eventLoop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
+                _ = channel.eventLoop.scheduleTask(in: Departures.lastPatience) { channel.close(promise: nil) }
             }
             defer { calls.remove(number) }
             try await body.write(writer)
@@ -69,6 +87,10 @@ extension Response {
 extension ResponseBody {
     /// A body that is sent in pieces, so that a slow client is seen to read.
     init(inPieces buffer: ByteBuffer) {
+        if buffer.readableBytes <= ByteBuffer.pieceLength {
+            self.init(byteBuffer: buffer)
+            return
+        }
         self.init(contentLength: buffer.readableBytes) { writer in
             for piece in buffer.pieces { try await writer.write(piece) }
             try await writer.finish(nil)
@@ -77,10 +99,12 @@ extension ResponseBody {
 }
 
 extension ByteBuffer {
+    static let pieceLength = 65_536
+
     /// The bytes in pieces of 64 KiB.
     var pieces: some Sequence<ByteBuffer> {
         sequence(state: self) { rest in
-            rest.readableBytes == 0 ? nil : rest.readSlice(length: min(rest.readableBytes, 65_536))
+            rest.readableBytes == 0 ? nil : rest.readSlice(length: min(rest.readableBytes, Self.pieceLength))
         }
     }
 }

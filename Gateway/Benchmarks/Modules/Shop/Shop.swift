@@ -1,0 +1,17 @@
+public import PluginABI
+
+/// What the benchmarks call. The action does next to nothing: what is measured is the way to it and back.
+struct Shop: Module {
+    static let manifest = Manifest("Shop", version: "1.0.0") {
+        Target("Shop") {
+            Action("item", .required("id", Int.self), .optional("size", Int.self, default: 1)) { id, size in
+                Value.map(["id": .int(id), "name": "apple", "size": .int(size)])
+            }
+            .remote()
+        }
+        Route("https://*/shop/:id", to: "Shop/item").method(.get)
+    }
+}
+
+@_cdecl("plugin_module_entry")
+public func entry() -> UnsafePointer<plugin_module> { Shop.export() }
