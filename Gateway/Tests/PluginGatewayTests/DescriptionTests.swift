@@ -13,7 +13,7 @@ import Testing
         let gateway = try await TestGateway([storeModule.build()])
         let document = try await gateway.get("/openapi.json").json
         let paths = document["paths"]?.map ?? [:]
-        let own = Set(["/healthz", "/readyz", "/metrics", "/events", "/openapi.json"])
+        let own = Set(["/healthz", "/readyz", "/metrics", "/events", "/openapi.json", "/modules.json"])
         #expect(
             Set(paths.keys.filter { !$0.hasPrefix("/call/") }).subtracting(own) == [
                 "/items/{id}", "/items/{id}/{size}", "/numbers/{from}.json", "/watch", "/bytes", "/maps", "/join",
