@@ -2,6 +2,7 @@ import Foundation
 import PluginABI
 import PluginHost
 import RemoteModules
+import Synchronization
 import Testing
 
 /// What becomes of a call if the answer is none of a gateway.
@@ -15,7 +16,7 @@ import Testing
         _ configure: (inout RemoteConfiguration) -> Void = { _ in }
     ) async throws -> (error: PluginError?, sent: Int) {
         let balancer = try FakeBalancer { _, number in answer(number) }
-        let mount = try TestMount(balancer.url, configure)
+        let mount = try TestMount(balancer.url) { configure(&$0) }
         #expect(await mount.isServed())
         let error = await mount.error(action, timeout: timeout)
         let sent = balancer.calls.count
@@ -36,7 +37,7 @@ import Testing
         ("lost", .last("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"a\":")),
         ("lost", .last("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"a\":\r\n")),
         ("lost", .last("")), ("lost", .last("no HTTP at all\r\n\r\n")),
-        ("200", .text(FakeBalancer.ok("event: x\ndata: 1\n\n", type: "text/event-stream"))),
+        ("events", .text(FakeBalancer.ok("event: x\ndata: 1\n\n", type: "text/event-stream"))),
         ("503", .text(FakeBalancer.problem("503 Service Unavailable", "not a code"))),
     ])
     func `an answer that is none is an error that says what came, and only what is idempotent is sent again`(
@@ -158,8 +159,8 @@ import Testing
 
     @Test func `the breaker opens after failures in a row, lets a probe pass, and closes`() async throws {
         let lines = Lines()
-        let isBad = FlagFile()
-        let balancer = try FakeBalancer { _, _ in isBad.exists ? .text(Self.html) : .text(FakeBalancer.ok("1")) }
+        let isBad = Flag()
+        let balancer = try FakeBalancer { _, _ in isBad.isSet ? .text(Self.html) : .text(FakeBalancer.ok("1")) }
         let mount = try TestMount(balancer.url, lines: lines) {
             ($0.breaker.failures, $0.breaker.pause) = (3, .milliseconds(400))
         }
@@ -204,18 +205,9 @@ import Testing
 }
 
 /// A condition that a test changes.
-final class FlagFile: Sendable {
-    private let path = FileManager.default.temporaryDirectory.path + "/flag-\(UUID().uuidString)"
+private final class Flag: Sendable {
+    private let value = Mutex(false)
 
-    var exists: Bool { FileManager.default.fileExists(atPath: path) }
-
-    func set(_ exists: Bool) {
-        if exists {
-            _ = FileManager.default.createFile(atPath: path, contents: nil)
-        } else {
-            try? FileManager.default.removeItem(atPath: path)
-        }
-    }
-
-    deinit { set(false) }
+    var isSet: Bool { value.withLock(\.self) }
+    func set(_ isSet: Bool) { value.withLock { $0 = isSet } }
 }

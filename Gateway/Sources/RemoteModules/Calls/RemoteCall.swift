@@ -22,7 +22,7 @@ final class RemoteCall: Sendable {
         var timer: Scheduled<Void>?
         var cursor: RemoteCursor?
         var events: EventReader
-        var hasEvents = false
+        var hasCalledBack = false
         /// Whether the breaker knows the outcome of the attempt.
         var isSettled = true
     }
@@ -165,7 +165,7 @@ final class RemoteCall: Sendable {
 
     /// The request is over.
     private func ended(_ result: Result<Void, any Error>, _ reader: AnswerReader, _ clients: Mount.Clients) {
-        let (cursor, isOver, attempt, hasEvents) = state.withLock { ($0.cursor, $0.isOver, $0.attempt, $0.hasEvents) }
+        let (cursor, isOver, attempt, hasCalledBack) = state.withLock { ($0.cursor, $0.isOver, $0.attempt, $0.hasCalledBack) }
         let answer = reader.answer
         if let cursor {
             if case .failure = result { cursor.finish(.unavailable("The connection to \(mount.url) was lost.")) }
@@ -186,7 +186,7 @@ final class RemoteCall: Sendable {
         }
         settle(failure.isUnanswered ? .failure(failure.error) : .success(()))
         let isRepeatable = failure.effect == .none || action.isIdempotent
-        if attempt == 1, failure.isPassing, isRepeatable, !hasEvents, deadline > .now() + .milliseconds(1) {
+        if attempt == 1, failure.isPassing, isRepeatable, !hasCalledBack, deadline > .now() + .milliseconds(1) {
             return send(2, clients, after: failure)
         }
         over(.failure(failure.error(isRetried: attempt > 1)))
@@ -206,7 +206,11 @@ final class RemoteCall: Sendable {
         case .json:
             guard let value = try? Value(foreign: answer.body) else { break }
             return .success(.value(values.value(value, of: action.result)))
-        case .lines: return .success(.cursor(cursor()))
+        case .lines:
+            // No element has come.
+            let cursor = cursor()
+            cursor.finish(nil)
+            return .success(.cursor(cursor))
         case .events: return .failure(Failed(failure: CallFailure(endOfEventsFrom: mount.url)))
         default: break
         }
@@ -245,7 +249,7 @@ final class RemoteCall: Sendable {
         let events = state.withLock { state -> Result<[EventReader.Event], PluginError> in
             do throws(PluginError) {
                 let events = try state.events.read(bytes)
-                if !events.isEmpty { state.hasEvents = true }
+                if events.contains(where: { request.callbacks[$0.name] != nil }) { state.hasCalledBack = true }
                 return .success(events)
             } catch {
                 return .failure(error)

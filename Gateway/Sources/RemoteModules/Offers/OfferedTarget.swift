@@ -57,6 +57,8 @@ struct OfferedTarget: Sendable {
         var types: [Value] = [Self.cursor(Self.plainCursor, isAsync: false)]
         for type in module["types"]?.list ?? [] {
             let name = try Self.name(type, "a type")
+            // That of another mount, which has mounted the target itself.
+            if name == Self.plainCursor { continue }
             if let next = (type["actions"]?.list ?? []).first(where: { $0["name"] == "next" }) {
                 cursors[name] = next["result"]?.string ?? "any"
                 types.append(Self.cursor(name, isAsync: next["async"]?.bool ?? false))

@@ -34,11 +34,9 @@ func bModule(version: String = "1.0.0", _ more: [(declaration: String, name: Str
         reply_int(call->token, arguments[0].as.integer);
         """
     let left = """
-        static char text[32];
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
         int64_t left = call->deadline ? call->deadline - (now.tv_sec * 1000000000 + now.tv_nsec) : -1;
-        (void)text;
         reply_int(call->token, left / 1000000);
         """
     let actions: [(String, String, String)] =
@@ -93,6 +91,12 @@ func bModule(version: String = "1.0.0", _ more: [(declaration: String, name: Str
             ),
             (#"{"name": "left", "remote": true}"#, "left", left),
             (
+                #"{"name": "trace", "remote": true}"#, "trace",
+                """
+                if (!plugin_call_contexts_of(host)->read(host, call->token, trace, (void *)call)) reply(call, "none");
+                """
+            ),
+            (
                 #"{"name": "items", "remote": true, "result": "Items", "parameters": [{"name": "count", "type": "int", "required": true}]}"#,
                 "items", cursor
             ),
@@ -103,6 +107,15 @@ func bModule(version: String = "1.0.0", _ more: [(declaration: String, name: Str
             (#"{"name": "page", "remote": true, "result": "Page"}"#, "page", "reply(call, \"\");"),
             (#"{"name": "secret"}"#, "secret", "reply(call, \"\");"),
         ] + more.map { ($0.declaration, $0.name, $0.body) }
+    module.code = """
+        static void trace(void *data, const plugin_call_context *context) {
+            const plugin_call *call = data;
+            char both[800];
+            snprintf(both, sizeof both, "%.*s %.*s", (int)context->trace_parent.count,
+                context->trace_parent.bytes, (int)context->trace_state.count, context->trace_state.bytes);
+            reply(call, both);
+        }
+        """
     module.targets = [.init(name: "B", actions: actions.map { .init(name: $0.1, body: $0.2) })]
     module.types = [
         (

@@ -18,7 +18,8 @@ final class FakeBalancer: Sendable {
     private struct State {
         var calls: [String] = []
         var connections = 0
-        var offers: String
+        var offers: [String]
+        var questions = 0
         var isOver = false
         var descriptors: Set<Int32> = []
     }
@@ -41,14 +42,15 @@ final class FakeBalancer: Sendable {
         _ answer: @escaping @Sendable (_ request: String, _ number: Int) -> Answer
     ) throws {
         self.answer = answer
-        state = Mutex(State(offers: offers))
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        state = Mutex(State(offers: [offers]))
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        self.descriptor = descriptor
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = inet_addr("127.0.0.1")
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         let status = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { [descriptor] in
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 bind(descriptor, $0, length) == 0 && listen(descriptor, 64) == 0
                     && getsockname(descriptor, $0, &length) == 0
             }
@@ -62,7 +64,13 @@ final class FakeBalancer: Sendable {
     /// The requests of calls so far.
     var calls: [String] { state.withLock(\.calls) }
 
-    func setOffers(_ offers: String) { state.withLock { $0.offers = offers } }
+    /// How often it was asked for the offers.
+    var questions: Int { state.withLock(\.questions) }
+
+    func setOffers(_ offers: String) { state.withLock { $0.offers = [offers] } }
+
+    /// Answers as two hosts in turn.
+    func alternate(_ first: String, _ second: String) { state.withLock { $0.offers = [first, second] } }
 
     func end() {
         let descriptors = state.withLock { state in
@@ -94,7 +102,10 @@ final class FakeBalancer: Sendable {
     private func serve(_ connection: Int32) {
         while let request = read(connection) {
             if request.hasPrefix("GET /modules.json") {
-                let offers = state.withLock(\.offers)
+                let offers = state.withLock { state in
+                    state.questions += 1
+                    return state.offers[state.questions % state.offers.count]
+                }
                 guard send(connection, FakeBalancer.ok(offers)) else { return }
                 continue
             }
