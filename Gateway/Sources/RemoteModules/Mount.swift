@@ -63,7 +63,10 @@ final class Mount: Sendable {
         }
     }
 
-    private static func checked(_ url: String) throws(PluginError) -> String {
+    /// Returns a URL without slashes at its end.
+    ///
+    /// - Throws: `invalidConfiguration` if it is not a URL of a host.
+    static func checked(_ url: String) throws(PluginError) -> String {
         func invalid(_ what: String) -> PluginError {
             PluginError(
                 .invalidConfiguration,

@@ -69,11 +69,7 @@ public final class RemoteModules: ServiceLifecycle.Service, Sendable {
                 .invalidConfiguration,
                 "A mount has 1 to \(Self.targetLimit) targets, each once. This one has \(targets.count).")
         }
-        if let name = (targets + [configuration.modulePrefix + "A"]).first(where: { !ForeignText.isName($0) }) {
-            throw PluginError(
-                .invalidConfiguration,
-                "“\(ForeignText.excerpt(name.utf8))” is not a name of a target: [A-Za-z_][A-Za-z0-9_.-]*, at most 256 bytes.")
-        }
+        for name in targets + [configuration.modulePrefix + "A"] { try Self.check(target: name) }
         (self.targets, self.host) = (targets, host)
         mount = try Mount(url, configuration, logger)
         for (number, target) in targets.enumerated() {
@@ -85,6 +81,23 @@ public final class RemoteModules: ServiceLifecycle.Service, Sendable {
                 throw error
             }
         }
+    }
+
+    /// Checks a URL of another host, as ``init(of:targets:in:_:logger:)`` does.
+    ///
+    /// - Parameter url: The URL.
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidConfiguration``.
+    public static func check(url: String) throws(PluginError) { _ = try Mount.checked(url) }
+
+    /// Checks a name of a target, as ``init(of:targets:in:_:logger:)`` does.
+    ///
+    /// - Parameter target: The name.
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidConfiguration``.
+    public static func check(target: String) throws(PluginError) {
+        guard !ForeignText.isName(target) else { return }
+        throw PluginError(
+            .invalidConfiguration,
+            "“\(ForeignText.excerpt(target.utf8))” is not a name of a target: [A-Za-z_][A-Za-z0-9_.-]*, at most 256 bytes.")
     }
 
     private func moduleName(_ target: String) -> String { mount.configuration.modulePrefix + target }
