@@ -48,7 +48,8 @@ final class Mount: Sendable {
         if let file = configuration.tokenFile {
             token = try TokenFile(file)
             if url.hasPrefix("http://") {
-                logger.warning("The token for \(url) is sent without encryption. Use https:// outside of trusted networks.")
+                logger.warning(
+                    "The token for \(url) is sent without encryption. Use https:// outside of trusted networks.")
             }
         }
         self.token = token
@@ -134,7 +135,9 @@ final class Mount: Sendable {
 
     /// The error for a call of a target that cannot be called; `nil` if it can.
     func unavailability(of target: String) -> PluginError? {
-        if state.withLock(\.isOver) { return .unavailable("The mount of \(url) has ended, so “\(target)” cannot be called.") }
+        if state.withLock(\.isOver) {
+            return .unavailable("The mount of \(url) has ended, so “\(target)” cannot be called.")
+        }
         return absence(of: target).map { .unavailable("“\(target)” of \(url) cannot be called: \($0)") }
     }
 
@@ -203,6 +206,8 @@ extension Duration {
     var amount: TimeAmount {
         let (seconds, attoseconds) = components
         let (product, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        return isTooLong ? .nanoseconds(.max) : .nanoseconds(product.addingReportingOverflow(attoseconds / 1_000_000_000).partialValue)
+        return isTooLong
+            ? .nanoseconds(.max)
+            : .nanoseconds(product.addingReportingOverflow(attoseconds / 1_000_000_000).partialValue)
     }
 }

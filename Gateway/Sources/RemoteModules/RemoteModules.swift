@@ -97,7 +97,8 @@ public final class RemoteModules: ServiceLifecycle.Service, Sendable {
         guard !ForeignText.isName(target) else { return }
         throw PluginError(
             .invalidConfiguration,
-            "“\(ForeignText.excerpt(target.utf8))” is not a name of a target: [A-Za-z_][A-Za-z0-9_.-]*, at most 256 bytes.")
+            "“\(ForeignText.excerpt(target.utf8))” is not a name of a target: [A-Za-z_][A-Za-z0-9_.-]*, at most 256 bytes."
+        )
     }
 
     private func moduleName(_ target: String) -> String { mount.configuration.modulePrefix + target }

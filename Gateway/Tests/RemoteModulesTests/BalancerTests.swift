@@ -13,7 +13,7 @@ import Testing
     /// Calls an action of a balancer, and returns the error, and how often it was sent.
     private func call(
         _ action: String, _ answer: @escaping @Sendable (Int) -> FakeBalancer.Answer, timeout: Duration? = nil,
-        _ configure: (inout RemoteConfiguration) -> Void = { _ in }
+        configure: (inout RemoteConfiguration) -> Void = { _ in }
     ) async throws -> (error: PluginError?, sent: Int) {
         let balancer = try FakeBalancer { _, number in answer(number) }
         let mount = try TestMount(balancer.url) { configure(&$0) }
@@ -35,7 +35,12 @@ import Testing
         ("204", .text("HTTP/1.1 204 No Content\r\n\r\n")),
         ("302", .text("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n")),
         ("lost", .last("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"a\":")),
-        ("lost", .last("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"a\":\r\n")),
+        (
+            "lost",
+            .last(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"a\":\r\n"
+            )
+        ),
         ("lost", .last("")), ("lost", .last("no HTTP at all\r\n\r\n")),
         ("events", .text(FakeBalancer.ok("event: x\ndata: 1\n\n", type: "text/event-stream"))),
         ("503", .text(FakeBalancer.problem("503 Service Unavailable", "not a code"))),
@@ -64,7 +69,8 @@ import Testing
         #expect(message.contains("status 502 and the type text/html"))
         #expect(message.contains("“502 Bad Gateway %s %n”"), "\(message)")
         let long = try await call(
-            "once", { _ in .text(FakeBalancer.whole("500 Oops", "text/plain", String(repeating: "ab ", count: 10_000))) })
+            "once",
+            { _ in .text(FakeBalancer.whole("500 Oops", "text/plain", String(repeating: "ab ", count: 10_000))) })
         #expect((long.error?.message.utf8.count ?? 0) < 600)
     }
 
@@ -72,7 +78,8 @@ import Testing
         let busy = try await call("again", { _ in .text(FakeBalancer.problem("429 Busy", "moduleBusy")) })
         #expect(busy.error?.code == "moduleBusy" && busy.sent == 1)
         let starting = try await call(
-            "once", { $0 == 1 ? .text(FakeBalancer.problem("503 Later", "hostStarting")) : .text(FakeBalancer.ok("1")) })
+            "once", { $0 == 1 ? .text(FakeBalancer.problem("503 Later", "hostStarting")) : .text(FakeBalancer.ok("1")) }
+        )
         #expect(starting.error == nil && starting.sent == 2)
         let stopping = try await call("once", { _ in .text(FakeBalancer.problem("503 Later", "hostStopping")) })
         #expect(stopping.error?.code == "hostStopping" && stopping.sent == 1)
@@ -92,7 +99,9 @@ import Testing
         #expect(foreign.sent == 1)
     }
 
-    @Test func `a token that one of the hosts does not accept is an error of its own, and is tried once more`() async throws {
+    @Test func `a token that one of the hosts does not accept is an error of its own, and is tried once more`()
+        async throws
+    {
         let refusal = FakeBalancer.problem("401 Unauthorized", "unauthorized")
         let (error, sent) = try await call("once", { _ in .text(refusal) })
         #expect(error?.code == "unauthorized")
@@ -108,7 +117,7 @@ import Testing
         #expect(once?.code == .deadlineExceeded)
         #expect(sent == 1)
         let start = ContinuousClock.now
-        let (again, _) = try await call("again", { _ in .silence }) { $0.callTimeout = .milliseconds(300) }
+        let (again, _) = try await call("again", { _ in .silence }, configure: { $0.callTimeout = .milliseconds(300) })
         #expect(again?.code == .deadlineExceeded)
         #expect(again?.message.contains("unknown") == false)
         #expect(.now - start < .seconds(60))
@@ -116,9 +125,8 @@ import Testing
 
     @Test func `a body without an end is cut off`() async throws {
         let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: "
-        let json = try await call("once", { _ in .endless(head + "application/json\r\n\r\n\"") }) {
-            $0.answerLimit = 1 << 20
-        }
+        let json = try await call(
+            "once", { _ in .endless(head + "application/json\r\n\r\n\"") }, configure: { $0.answerLimit = 1 << 20 })
         #expect(json.error?.code == .invalidResult)
         #expect(json.error?.message.contains("1048576 bytes") == true)
         let html = try await call("once", { _ in .endless(head + "text/html\r\n\r\n") })
@@ -184,6 +192,66 @@ import Testing
         #expect(lines.all.contains { $0.message.contains("no longer sent") })
         #expect(lines.all.contains { $0.message.hasSuffix("again.") })
         try await mount.end()
+        balancer.end()
+    }
+
+    @Test func `asynchronous calls that get no answer open the breaker, and those that are cancelled do not`()
+        async throws
+    {
+        let balancer = try FakeBalancer { _, _ in .silence }
+        let mount = try TestMount(balancer.url) { $0.breaker.failures = 2 }
+        #expect(await mount.isServed())
+        for number in 1...3 {
+            let call = Task { try await mount.host.call("B", "later", timeout: .seconds(120)) }
+            #expect(await becomesTrue { balancer.calls.count == number })
+            call.cancel()
+            await #expect(throws: PluginError.self) { try await call.value }
+        }
+        #expect(mount.remote.status.breaker == .closed)
+        for _ in 0..<2 {
+            let late = await #expect(throws: PluginError.self) {
+                try await mount.host.call("B", "later", timeout: .milliseconds(50))
+            }
+            #expect(late?.code == .deadlineExceeded)
+        }
+        #expect(await becomesTrue { mount.remote.status.breaker == .open })
+        try await mount.end()
+        balancer.end()
+    }
+
+    @Test func `a completion can wait for another call`() async throws {
+        let balancer = try FakeBalancer { _, _ in .text(FakeBalancer.ok("1")) }
+        var module = CModule(name: "Both")
+        // The second call is made on the thread that brings the outcome of the first.
+        module.code = """
+            static void completed(void *token, const plugin_value *value, const plugin_error *error) {
+                (void)value, (void)error;
+                plugin_request request = ask("B", "once");
+                host->perform(host, (plugin_token)token, &request, pass_on, token);
+            }
+            """
+        module.manifest = """
+            {"name": "Both", "version": "1.0.0",
+             "targets": [{"name": "Both", "actions": [{"name": "both", "async": true}]}]}
+            """
+        module.targets = [
+            .init(
+                name: "Both",
+                actions: [
+                    .init(
+                        name: "both",
+                        body: """
+                            plugin_request request = ask("B", "later");
+                            host->call(host, call->token, &request, completed, (void *)call->token);
+                            """)
+                ])
+        ]
+        let gateway = try await TestGateway([module.build()])
+        let second = try TestMount(balancer.url, in: gateway.gateway.host)
+        #expect(await second.isServed())
+        #expect(try await gateway.gateway.host.call("Both", "both") == 1)
+        try await second.end()
+        try await gateway.end()
         balancer.end()
     }
 

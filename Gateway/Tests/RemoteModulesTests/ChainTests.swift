@@ -55,7 +55,9 @@ import Tracing
     @Test func `a call passes no more mounts than the limit`() async throws {
         let last = try await TestGateway([bModule().build()])
         let middle = try await TestGateway([])
-        let second = try await TestMount(of: last, in: middle.gateway.host) { ($0.isReexported, $0.hopLimit) = (true, 1) }
+        let second = try await TestMount(of: last, in: middle.gateway.host) {
+            ($0.isReexported, $0.hopLimit) = (true, 1)
+        }
         let first = try await TestMount(of: middle)
         #expect(await first.error("greet", ["name": "x"])?.code == .recursionLimit)
         #expect(second.remote.status.sent == 0)

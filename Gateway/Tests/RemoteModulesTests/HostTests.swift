@@ -52,7 +52,8 @@ import Tracing
         }
         #expect(await mount.error("added")?.code == .unknownAction)
         let added = (
-            declaration: #"{"name": "added", "remote": true, "parameters": [{"name": "n", "type": "int", "default": 3}]}"#,
+            declaration:
+                #"{"name": "added", "remote": true, "parameters": [{"name": "n", "type": "int", "default": 3}]}"#,
             name: "added", body: "reply_value(call->token, arguments[0]);"
         )
         try replace(gateway, bModule(version: "1.1.0", [added]))
@@ -65,7 +66,8 @@ import Tracing
         try await gateway.end()
     }
 
-    @Test func `a target that vanishes is unavailable, with the reason, and served again when it returns`() async throws {
+    @Test func `a target that vanishes is unavailable, with the reason, and served again when it returns`() async throws
+    {
         let gateway = try await TestGateway([bModule().build()])
         let mount = try await TestMount(of: gateway)
         try FileManager.default.removeItem(atPath: file(gateway))
@@ -88,7 +90,8 @@ import Tracing
         }
         for (text, reason) in [
             (offers(#"{"name": "a b"}"#), "has no valid name"), (offers("7"), "has no valid name"),
-            (offers(""), "0 actions"), (offers(#"{"name": "x", "parameters": [{"name": "p", "type": "int5"}]}"#), "refused"),
+            (offers(""), "0 actions"),
+            (offers(#"{"name": "x", "parameters": [{"name": "p", "type": "int5"}]}"#), "refused"),
             (offers(#"{"name": "x"}, {"name": "x"}"#), "refused"),
             (offers(#"{"name": "x"}"#, more: #""values": [7], "#), "refused"),
         ] {
@@ -116,7 +119,8 @@ import Tracing
         }
     }
 
-    @Test func `answers of hosts that differ, which alternate, do not replace the module again and again`() async throws {
+    @Test func `answers of hosts that differ, which alternate, do not replace the module again and again`() async throws
+    {
         let other = FakeBalancer.offers.replacing("1.0.0", with: "9.0.0")
         let balancer = try FakeBalancer { _, _ in .text(FakeBalancer.ok("1")) }
         let mount = try TestMount(balancer.url)
@@ -156,7 +160,9 @@ import Tracing
         let mount = try await TestMount(of: gateway)
         let folder = try makeFolder()
         // Behind an asynchronous action, so that the caller can be cancelled.
-        let task = Task { try await mount.perform("sleep", ["file": .string("\(folder)/a")], timeout: .milliseconds(500)) }
+        let task = Task {
+            try await mount.perform("sleep", ["file": .string("\(folder)/a")], timeout: .milliseconds(500))
+        }
         await #expect(throws: PluginError.self) { try await task.value }
         #expect(await becomesTrue { mount.remote.status.callsInFlight == 0 })
         // The client has left, but a synchronous action goes on.
@@ -179,7 +185,9 @@ import Tracing
         try write("shop 0123456789abcdef0123\n", to: "theirs")
         try write("# for the shop\nown wrongwrongwrongwrong\n", to: "own")
         let tokens = try BearerTokens(file: "\(folder)/theirs")
-        let gateway = try await TestGateway([bModule().build()]) { configuration, _ in configuration.access = .tokens(tokens) }
+        let gateway = try await TestGateway([bModule().build()]) { configuration, _ in
+            configuration.access = .tokens(tokens)
+        }
         let mount = try TestMount("http://127.0.0.1:\(gateway.port)") { $0.tokenFile = "\(folder)/own" }
         #expect(await becomesTrue { mount.remote.status.problem?.contains("“\(folder)/own” is not accepted") == true })
         #expect(await mount.error("greet", ["name": "x"])?.message.contains("is not accepted") == true)

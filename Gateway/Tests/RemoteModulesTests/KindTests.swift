@@ -45,7 +45,9 @@ import Testing
             try await mount.perform("upload", ["name": "\n", "data": .bytes(Bytes([1])), "note": "+"])
                 == ["\n", base64([1]), 7, "+"])
         #expect(
-            try await mount.perform("two", ["a": .bytes(Bytes([1])), "b": .bytes(Bytes([2]))]) == [base64([1]), base64([2])])
+            try await mount.perform("two", ["a": .bytes(Bytes([1])), "b": .bytes(Bytes([2]))]) == [
+                base64([1]), base64([2]),
+            ])
         let tooLarge = await mount.error("bytes", ["data": .bytes(Bytes((0..<3_100_000).map { _ in 0 }))])
         #expect(tooLarge?.code == "bodyTooLarge")
         try await mount.end()

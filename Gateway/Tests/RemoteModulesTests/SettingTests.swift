@@ -49,7 +49,10 @@ import Testing
             "[{\"url\": \"https://x\", \"targets\": [\"B\"], \"tokn\": \"t\"}]",
             "There is no setting “tokn” in “remote.0”. Did you mean “token”?"
         ),
-        ("[{\"url\": \"https://x\", \"targets\": [\"B\"], \"hops\": 17}]", "“hops” must be a whole number from 1 to 16"),
+        (
+            "[{\"url\": \"https://x\", \"targets\": [\"B\"], \"hops\": 17}]",
+            "“hops” must be a whole number from 1 to 16"
+        ),
         ("[{\"url\": \"https://x\", \"targets\": [\"B\"], \"tls\": {\"key\": \"k\"}}]", "“tls” must have both"),
         (
             "[{\"url\": \"https://x\", \"targets\": [\"B\"], \"breaker\": {\"share\": 0}}]",

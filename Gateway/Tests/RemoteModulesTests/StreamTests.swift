@@ -14,6 +14,11 @@ import Testing
         let values = try await onThread { try (0..<5).map { _ in try cursor.perform("next") } }
         // The declared type of the elements is double.
         #expect(values == [.double(3), .double(2), .double(1), nil, nil])
+        let later = try #require(try await mount.perform("laters", ["count": 2]).object)
+        #expect(try await onThread { try? later.perform("next") } == nil)
+        var elements: [Value] = []
+        for _ in 0..<3 { elements.append(try await later.call("next")) }
+        #expect(elements == [2, 1, nil])
         let empty = try #require(try await mount.perform("items", ["count": 0]).object)
         #expect(try await onThread { try empty.perform("next") } == nil)
         // An error before the first element is that of the call.
@@ -24,7 +29,9 @@ import Testing
     }
 
     @Test func `a cursor that nobody reads or holds does not fill the memory, and frees its place`() async throws {
-        let gateway = try await TestGateway([bModule().build()]) { configuration, _ in configuration.cursorLimit = 10_000_000 }
+        let gateway = try await TestGateway([bModule().build()]) { configuration, _ in
+            configuration.cursorLimit = 10_000_000
+        }
         let mount = try await TestMount(of: gateway) { $0.callLimit = 1 }
         var cursor = try await mount.perform("items", ["count": 10_000_000]).object
         #expect(await mount.error("greet", ["name": "x"])?.code == .overloaded)
@@ -40,7 +47,8 @@ import Testing
 
     @Test(arguments: [
         ("1\n{\"error\":{\"code\":\"gone\",\"message\":\"No.\"}}\n", "gone"), ("1\n{\"a\":", "moduleUnavailable"),
-        ("1\nno JSON\n", "moduleUnavailable"), ("1\n{\"error\":{\"code\":\"x\"}}\n2\n", nil), ("1\n{\"error\":7}\n", nil),
+        ("1\nno JSON\n", "moduleUnavailable"), ("1\n{\"error\":{\"code\":\"x\"}}\n2\n", nil),
+        ("1\n{\"error\":7}\n", nil),
     ])
     func `errors within a cursor are those of next`(lines: String, code: String?) async throws {
         let balancer = try FakeBalancer { _, _ in .last(FakeBalancer.ok(lines, type: "application/jsonl")) }
@@ -50,7 +58,9 @@ import Testing
         let result = try await onThread { () -> (values: [Value], error: PluginError?) in
             var values: [Value] = []
             do throws(PluginError) {
-                while values.count < 9, case let value = try cursor.perform("next"), !value.isNull { values.append(value) }
+                while values.count < 9, case let value = try cursor.perform("next"), !value.isNull {
+                    values.append(value)
+                }
                 return (values, nil)
             } catch {
                 return (values, error)
@@ -65,7 +75,8 @@ import Testing
 
     @Test func `an element that does not come ends the cursor at the deadline`() async throws {
         let balancer = try FakeBalancer { _, _ in
-            .text("HTTP/1.1 200 OK\r\nContent-Type: application/jsonl\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n1\n\r\n")
+            .text(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/jsonl\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n1\n\r\n")
         }
         let mount = try TestMount(balancer.url)
         #expect(await mount.isServed())
@@ -107,7 +118,9 @@ import Testing
     func `events that are not complete are errors`(events: String, code: String?) async throws {
         let offers = FakeBalancer.offers.replacing(
             "\"name\": \"once\"",
-            with: "\"name\": \"once\", \"idempotent\": true, \"parameters\": [{\"name\": \"then\", \"type\": \"object\"}]")
+            with:
+                "\"name\": \"once\", \"idempotent\": true, \"parameters\": [{\"name\": \"then\", \"type\": \"object\"}]"
+        )
         let balancer = try FakeBalancer(offers: offers) { _, _ in
             .last(FakeBalancer.ok(events, type: "text/event-stream"))
         }

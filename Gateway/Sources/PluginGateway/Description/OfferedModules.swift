@@ -3,8 +3,10 @@ import Hummingbird
 import PluginABI
 
 extension PluginGateway {
-    /// `GET /modules.json`: what other hosts can mount; see ``OfferedModules``.
-    func modulesResponse(_ request: Request) -> Response {
+    /// `GET /modules.json`: what other hosts can mount; see ``OfferedModules``. While the host starts or ends, it is an
+    /// error, so that those who know what it offers do not take it for gone.
+    func modulesResponse(_ request: Request) throws(Problem) -> Response {
+        try checkReady()
         let offered = catalog.current.offered
         var headers: HTTPFields = [.eTag: offered.tag, .cacheControl: "no-cache"]
         let known = request.headers[values: .ifNoneMatch].joined(separator: ",").split(separator: ",")
@@ -45,7 +47,9 @@ struct OfferedModules: Sendable {
         guard !targets.isEmpty else { return nil }
         var offer = manifest.keeping(["name", "version", "summary"])
         offer["targets"] = .list(targets)
-        for name in ["values", "types"] { if let list = manifest[name]?.list, !list.isEmpty { offer[name] = .list(list) } }
+        for name in ["values", "types"] {
+            if let list = manifest[name]?.list, !list.isEmpty { offer[name] = .list(list) }
+        }
         return .map(offer)
     }
 

@@ -41,13 +41,17 @@ final class AnswerReader: HTTPClientResponseDelegate {
     ) { (self.limit, self.stream) = (limit, stream) }
 
     var answer: Answer { state.withLock(\.self) }
+    /// Whether it takes long to read the body.
+    var isLarge: Bool { state.withLock { $0.body.count > 64 << 10 } }
 
     /// How much of a body is kept that no gateway sends: for people.
     private static let excerpt = 4096
 
     private struct TooLarge: Error {}
 
-    func didSendRequestHead(task: HTTPClient.Task<Void>, _ head: HTTPRequestHead) { state.withLock { $0.isSent = true } }
+    func didSendRequestHead(task: HTTPClient.Task<Void>, _ head: HTTPRequestHead) {
+        state.withLock { $0.isSent = true }
+    }
 
     func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
         let type = (head.headers.first(name: "Content-Type") ?? "").prefix { $0 != ";" && $0 != " " }.lowercased()

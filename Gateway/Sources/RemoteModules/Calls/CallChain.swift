@@ -38,7 +38,8 @@ enum CallChain {
         }
         guard count < min(max(1, limit), longest) else {
             throw PluginError(
-                .recursionLimit, "The call of “\(action)” has passed \(count) mounts of other hosts, which is the limit.")
+                .recursionLimit,
+                "The call of “\(action)” has passed \(count) mounts of other hosts, which is the limit.")
         }
         let others = entries.filter { $0.prefix { $0 != "=" } != key }
         let state = (["\(key)=\(passed)\(own)"] + others.map(String.init)).joined(separator: ",")

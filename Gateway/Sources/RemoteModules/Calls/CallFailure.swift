@@ -20,7 +20,9 @@ struct CallFailure: Sendable {
     func error(isRetried: Bool) -> PluginError {
         var error = error
         if isRetried, isUnanswered { error.message += " It was sent twice." }
-        if effect == .unknown, !error.message.contains("is unknown") { error.message += " Whether the call took effect is unknown." }
+        if effect == .unknown, !error.message.contains("is unknown") {
+            error.message += " Whether the call took effect is unknown."
+        }
         return error
     }
 
@@ -62,9 +64,11 @@ struct CallFailure: Sendable {
         (isUnanswered, effect, isPassing) = (true, .unknown, true)
         if answer.status == 401 {
             let token =
-                mount.token.map { "The token in “\($0.path)” is not accepted" } ?? "A token is needed, and the mount has none:"
+                mount.token.map { "The token in “\($0.path)” is not accepted" }
+                ?? "A token is needed, and the mount has none:"
             error = PluginError(
-                .unauthorized, "\(token) by \(url), or by one of the hosts behind it. Check the token files of all of them.")
+                .unauthorized,
+                "\(token) by \(url), or by one of the hosts behind it. Check the token files of all of them.")
             effect = .none
             return
         }

@@ -55,7 +55,8 @@ struct CallRequest: Sendable {
         for (parameter, value) in entries where !parameter.isBytes {
             let text: String
             switch (parameter.type.hasSuffix("?") ? String(parameter.type.dropLast()) : parameter.type, value) {
-            case ("string", .string(let string)) where string.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }): text = string
+            case ("string", .string(let string)) where string.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }):
+                text = string
             case ("int", .int), ("double", .double), ("double", .int), ("bool", .bool): text = value.json
             default: return nil
             }

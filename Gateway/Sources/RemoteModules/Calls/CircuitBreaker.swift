@@ -57,7 +57,6 @@ final class CircuitBreaker: Sendable {
         let closes = contents.withLock { contents in
             contents.failuresInRow = 0
             let closes = contents.state == .halfOpen
-            // The answer of a call that was sent before the breaker opened does not close it.
             if closes { (contents.state, contents.outcomes) = (.closed, []) }
             add(false, to: &contents)
             return closes

@@ -56,7 +56,11 @@ final class RemoteCall: Sendable {
     func start() {
         guard let clients = mount.clients else {
             return over(
-                .failure(mount.unavailability(of: target.name) ?? .unavailable("\(mount.url) has not been reached yet.")))
+                .failure(
+                    mount.unavailability(of: target.name) ?? .unavailable("\(mount.url) has not been reached yet.")))
+        }
+        guard deadline > .now() else {
+            return over(.failure(PluginError(.deadlineExceeded, "The deadline had passed before the call was sent.")))
         }
         do throws(PluginError) { try mount.enter() } catch { return over(.failure(error)) }
         let timer = clients.loops.next().scheduleTask(deadline: deadline) { [weak self] () -> Void in
@@ -69,6 +73,8 @@ final class RemoteCall: Sendable {
 
     /// - Parameter failure: Why the call is sent again; `nil` if it is not.
     private func send(_ attempt: Int, _ clients: Mount.Clients, after failure: CallFailure?) {
+        // Its caller may have left meanwhile.
+        if state.withLock(\.isOver) { return mount.leave() }
         guard mount.breaker.admit() == .passes else {
             over(.failure(failure?.error(isRetried: false) ?? .open(mount)))
             return mount.leave()
@@ -83,7 +89,11 @@ final class RemoteCall: Sendable {
                 state.task = task
                 return state.isOver
             }
-            task.futureResult.whenComplete { self.ended($0, reader, clients) }
+            task.futureResult.whenComplete { result in
+                guard reader.isLarge else { return self.ended(result, reader, clients) }
+                // Reading it takes time, in which the connections would stand still.
+                CallbackThreads.run { self.ended(result, reader, clients) }
+            }
             if isOver { task.cancel() }
         } catch {
             mount.breaker.abandon()
@@ -121,8 +131,12 @@ final class RemoteCall: Sendable {
 
     // MARK: Ending
 
-    /// Ends the call before its answer.
-    func cancel() { end(PluginError(.cancelled, "The call was cancelled."), isUnanswered: false) }
+    /// Ends the call before its answer, because its caller does not wait for it any more.
+    func cancel() {
+        // The host cancels asynchronous calls at their deadline.
+        if deadline <= .now() { return end(.late(action.name, mount.url), isUnanswered: true) }
+        end(PluginError(.cancelled, "The call was cancelled."), isUnanswered: false)
+    }
 
     private func end(_ error: PluginError, isUnanswered: Bool) {
         let (task, isSent, isFirst) = state.withLock { state in (state.task, state.attempt > 0, !state.isOver) }
@@ -165,7 +179,9 @@ final class RemoteCall: Sendable {
 
     /// The request is over.
     private func ended(_ result: Result<Void, any Error>, _ reader: AnswerReader, _ clients: Mount.Clients) {
-        let (cursor, isOver, attempt, hasCalledBack) = state.withLock { ($0.cursor, $0.isOver, $0.attempt, $0.hasCalledBack) }
+        let (cursor, isOver, attempt, hasCalledBack) = state.withLock {
+            ($0.cursor, $0.isOver, $0.attempt, $0.hasCalledBack)
+        }
         let answer = reader.answer
         if let cursor {
             if case .failure = result { cursor.finish(.unavailable("The connection to \(mount.url) was lost.")) }
@@ -219,15 +235,9 @@ final class RemoteCall: Sendable {
 
     // MARK: Streams
 
-    /// The type of the objects that cursors of this call become.
-    var cursorType: String {
-        let type = action.result.hasSuffix("?") ? String(action.result.dropLast()) : action.result
-        return target.cursors[type] == nil ? OfferedTarget.plainCursor : type
-    }
-
     /// Returns the cursor that the call results in. When it is made, the caller gets it.
     private func cursor() -> RemoteCursor {
-        let element = target.cursors[cursorType] ?? "any"
+        let element = target.cursors[target.cursorType(of: action)]?.element ?? "any"
         let made = RemoteCursor(limit: mount.configuration.answerLimit) { [values] in
             values.value($0, of: element)
         } cancel: { [weak self] in
@@ -274,8 +284,9 @@ final class RemoteCall: Sendable {
     private func handle(_ event: EventReader.Event) async {
         let (isOver, cursor) = state.withLock { ($0.isOver, $0.cursor) }
         if isOver, cursor == nil { return }
-        guard event.name == "result" || event.name == "error" || event.name == "item" || event.name == "missed"
-            || request.callbacks[event.name] != nil
+        guard
+            event.name == "result" || event.name == "error" || event.name == "item" || event.name == "missed"
+                || request.callbacks[event.name] != nil
         else { return }
         guard let data = try? Value(foreign: event.data) else {
             return end(
@@ -295,7 +306,8 @@ final class RemoteCall: Sendable {
             over(.failure(error))
         case "missed":
             mount.logger.warning(
-                "Callbacks of \(target.name)/\(action.name) were too slow: \(data["count"]?.int ?? 0) calls were dropped.")
+                "Callbacks of \(target.name)/\(action.name) were too slow: \(data["count"]?.int ?? 0) calls were dropped."
+            )
         default:
             let arguments = Parameters(positional: data.list ?? [])
             _ = try? await request.callbacks[event.name]?.call("call", arguments, in: context)

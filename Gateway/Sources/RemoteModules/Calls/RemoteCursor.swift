@@ -75,7 +75,9 @@ final class RemoteCursor: Sendable {
             guard !state.isOver else { return [] }
             if let (doubtful, _) = state.doubtful { state.elements.append(doubtful) }
             state.doubtful = nil
-            if isLine, let map = element.map, map.count == 1, let error = map["error"].flatMap(PluginError.init(problem:)) {
+            if isLine, let map = element.map, map.count == 1,
+                let error = map["error"].flatMap(PluginError.init(problem:))
+            {
                 state.doubtful = (element, error)
             } else {
                 state.elements.append(element)

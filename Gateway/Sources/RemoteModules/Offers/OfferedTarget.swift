@@ -26,8 +26,16 @@ struct OfferedTarget: Sendable {
     let module: String
     let version: String
     let actions: [Action]
-    /// The types of objects that are cursors, with the types of their elements. Others cannot leave their host.
-    let cursors: [String: String]
+    /// A type of objects that are cursors.
+    struct Cursor: Sendable {
+        /// The type of its elements.
+        let element: String
+        /// Whether its action `next` is asynchronous.
+        let isAsync: Bool
+    }
+
+    /// The types of objects that are cursors, by their names. Others cannot leave their host.
+    let cursors: [String: Cursor]
     let otherObjects: Set<String>
     let records: Records
     /// The manifest of the module that stands for it, in JSON.
@@ -53,15 +61,16 @@ struct OfferedTarget: Sendable {
             throw Self.invalid("the target “\(name)” has \(actions.count) actions; 1 to 10,000 are possible")
         }
         self.actions = try actions.map { action throws(PluginError) in try Self.action(action) }
-        var (cursors, others): ([String: String], Set<String>) = ([:], [])
+        var (cursors, others): ([String: Cursor], Set<String>) = ([:], [])
         var types: [Value] = [Self.cursor(Self.plainCursor, isAsync: false)]
         for type in module["types"]?.list ?? [] {
             let name = try Self.name(type, "a type")
             // That of another mount, which has mounted the target itself.
             if name == Self.plainCursor { continue }
             if let next = (type["actions"]?.list ?? []).first(where: { $0["name"] == "next" }) {
-                cursors[name] = next["result"]?.string ?? "any"
-                types.append(Self.cursor(name, isAsync: next["async"]?.bool ?? false))
+                let isAsync = next["async"]?.bool ?? false
+                cursors[name] = Cursor(element: next["result"]?.string ?? "any", isAsync: isAsync)
+                types.append(Self.cursor(name, isAsync: isAsync))
             } else {
                 others.insert(name)
                 types.append(["name": .string(name), "actions": []])
@@ -133,6 +142,12 @@ struct OfferedTarget: Sendable {
 }
 
 extension OfferedTarget {
+    /// The type of the objects that stand for the cursors which an action returns.
+    func cursorType(of action: Action) -> String {
+        let type = action.result.hasSuffix("?") ? String(action.result.dropLast()) : action.result
+        return cursors[type] == nil ? Self.plainCursor : type
+    }
+
     /// The manifest of the module that stands for a target which the other host does not offer, or not yet: its only
     /// action is the fallback for all others.
     static func placeholder(_ name: String, _ configuration: RemoteConfiguration, from origin: String) -> String {

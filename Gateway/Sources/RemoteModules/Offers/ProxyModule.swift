@@ -34,9 +34,8 @@ final class ProxyModule: Sendable {
         }
         if let offer {
             for action in offer.actions { add("\(target)/\(action.name)", ProxyAction(module, offer, action)) }
-            for cursor in offer.cursors.keys.sorted() + [OfferedTarget.plainCursor] {
-                add("\(cursor)#next", ProxyNext(module))
-            }
+            for (cursor, type) in offer.cursors { add("\(cursor)#next", ProxyNext(module, isAsync: type.isAsync)) }
+            add("\(OfferedTarget.plainCursor)#next", ProxyNext(module, isAsync: false))
         } else {
             add("\(target)/notFound", ProxyFunction(module))
         }
@@ -108,9 +107,10 @@ private final class ProxyAction: ProxyFunction, @unchecked Sendable {
         let request = try CallRequest(module.target, action, arguments)
         let deadline = call.deadline ?? .now() + mount.configuration.callTimeout.amount
         let waiting = action.isAsync ? nil : AwaitedOutcome<RemoteCall.Outcome>()
-        let type = cursorType
+        let type = target.cursorType(of: action)
         let remote = RemoteCall(mount, target, action, request, trace, until: deadline, in: call.context) { outcome in
-            if let waiting { waiting.set(outcome) } else { call.reply(outcome, cursorType: type) }
+            if let waiting { return waiting.set(outcome) }
+            CallbackThreads.run { call.reply(outcome, cursorType: type) }
         }
         remote.start()
         guard let waiting else { return call.onCancel { remote.cancel() } }
@@ -119,29 +119,34 @@ private final class ProxyAction: ProxyFunction, @unchecked Sendable {
         if outcome == nil { remote.cancel() }
         call.reply(outcome ?? waiting.wait(), cursorType: type)
     }
-
-    private var cursorType: String {
-        let type = action.result.hasSuffix("?") ? String(action.result.dropLast()) : action.result
-        return target.cursors[type] == nil ? OfferedTarget.plainCursor : type
-    }
 }
 
 /// The action `next` of cursors.
 private final class ProxyNext: ProxyFunction, @unchecked Sendable {
+    private let isAsync: Bool
+
+    init(_ module: ProxyModule, isAsync: Bool) {
+        self.isAsync = isAsync
+        super.init(module)
+    }
+
     override func run(_ call: ReceivedCall, _ arguments: [Value]) {
         guard let instance = call.instance else {
             return call.reject(PluginError(.instanceFailed, "The cursor was called without its instance."))
         }
         let cursor = Unmanaged<RemoteCursor>.fromOpaque(instance).takeUnretainedValue()
+        let late = PluginError(
+            .deadlineExceeded, "The cursor got no element from \(module.mount.url) before its deadline. It has ended.")
+        if isAsync {
+            // The host ends the call at its deadline.
+            let number = cursor.next { result in CallbackThreads.run { call.reply(result) } }
+            return call.onCancel { cursor.giveUp(number, late) }
+        }
         let waiting = AwaitedOutcome<Value>()
-        let mount = module.mount
         let number = cursor.next { waiting.set($0) }
-        let deadline = call.deadline ?? .now() + mount.configuration.callTimeout.amount
+        let deadline = call.deadline ?? .now() + module.mount.configuration.callTimeout.amount
         if let result = waiting.wait(until: deadline) { return call.reply(result) }
-        cursor.giveUp(
-            number,
-            PluginError(
-                .deadlineExceeded, "The cursor got no element from \(mount.url) before its deadline. It has ended."))
+        cursor.giveUp(number, late)
         call.reply(waiting.wait())
     }
 }

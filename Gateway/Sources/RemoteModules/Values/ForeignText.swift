@@ -25,7 +25,9 @@ enum ForeignText {
     /// Returns a message of an error, possibly with several lines.
     static func message(_ text: String) -> String {
         var result = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars.prefix(4096) { result.append(scalar.isShown || scalar == "\n" ? scalar : " ") }
+        for scalar in text.unicodeScalars.prefix(4096) {
+            result.append(scalar.isShown || scalar == "\n" ? scalar : " ")
+        }
         return String(result)
     }
 

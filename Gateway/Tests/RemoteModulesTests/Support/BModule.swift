@@ -12,11 +12,12 @@ func bModule(version: String = "1.0.0", _ more: [(declaration: String, name: Str
         memcpy(path, arguments[0].as.string, arguments[0].count < 190 ? arguments[0].count : 190);
         note(path, "x");
         """
-    let waiting = noting + """
-        strcat(path, ".go");
-        for (int i = 0; i < 12000 && access(path, F_OK) != 0; i++) usleep(10000);
-        reply(call, "slept");
-        """
+    let waiting =
+        noting + """
+            strcat(path, ".go");
+            for (int i = 0; i < 12000 && access(path, F_OK) != 0; i++) usleep(10000);
+            reply(call, "slept");
+            """
     let cursor = """
         int64_t *left = malloc(sizeof *left);
         *left = arguments[0].as.integer;
@@ -24,6 +25,7 @@ func bModule(version: String = "1.0.0", _ more: [(declaration: String, name: Str
         reply_value(call->token, plugin_value_object(made));
         host->object_release(host, made);
         """
+    let later = cursor.replacing("Items", with: "Later")
     let counting = """
         for (int64_t i = 0; i < arguments[0].as.integer; i++) {
             plugin_entry number = {.value = plugin_value_int(i)};
@@ -46,7 +48,8 @@ func bModule(version: String = "1.0.0", _ more: [(declaration: String, name: Str
                 "greet", echo
             ),
             (
-                #"{"name": "later", "async": true, "remote": true, "parameters": [{"name": "name", "type": "any"}]}"#, "later",
+                #"{"name": "later", "async": true, "remote": true, "parameters": [{"name": "name", "type": "any"}]}"#,
+                "later",
                 echo
             ),
             (#"{"name": "echo", "remote": true, "parameters": [{"name": "value", "type": "any"}]}"#, "echo", echo),
@@ -83,7 +86,8 @@ func bModule(version: String = "1.0.0", _ more: [(declaration: String, name: Str
                 noting + "reply(call, \"done\");"
             ),
             (
-                #"{"name": "sleep", "remote": true, "parameters": [{"name": "file", "type": "string"}]}"#, "sleep", waiting
+                #"{"name": "sleep", "remote": true, "parameters": [{"name": "file", "type": "string"}]}"#, "sleep",
+                waiting
             ),
             (
                 #"{"name": "sleepAgain", "remote": true, "idempotent": true, "parameters": [{"name": "file", "type": "string"}]}"#,
@@ -99,6 +103,10 @@ func bModule(version: String = "1.0.0", _ more: [(declaration: String, name: Str
             (
                 #"{"name": "items", "remote": true, "result": "Items", "parameters": [{"name": "count", "type": "int", "required": true}]}"#,
                 "items", cursor
+            ),
+            (
+                #"{"name": "laters", "remote": true, "result": "Later", "parameters": [{"name": "count", "type": "int", "required": true}]}"#,
+                "laters", later
             ),
             (
                 #"{"name": "count", "remote": true, "parameters": [{"name": "times", "type": "int", "required": true}, {"name": "then", "type": "object", "required": true}]}"#,
@@ -130,11 +138,23 @@ func bModule(version: String = "1.0.0", _ more: [(declaration: String, name: Str
                         else plugin_fail(host, call, "broken", "The cursor is broken.");
                         """)
             ]
+        ),
+        (
+            "Later",
+            [
+                .init(
+                    name: "next",
+                    body: """
+                        int64_t *left = call->instance;
+                        reply_value(call->token, *left > 0 ? plugin_value_int((*left)--) : plugin_value_null());
+                        """)
+            ]
         ), ("Page", [.init(name: "title", body: "reply(call, \"\");")]),
     ]
     module.manifest = """
         {"name": "ModB", "version": "\(version)", "summary": "The other side",
          "types": [{"name": "Items", "actions": [{"name": "next", "result": "double"}]},
+                   {"name": "Later", "actions": [{"name": "next", "async": true}]},
                    {"name": "Page", "actions": [{"name": "title"}]}],
          "values": [{"name": "Item", "fields": [{"name": "id", "type": "string"}, {"name": "price", "type": "double"}]}],
          "targets": [{"name": "B", "actions": [\(actions.map(\.0).joined(separator: ", "))]}]}
