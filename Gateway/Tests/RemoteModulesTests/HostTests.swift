@@ -159,16 +159,21 @@ import Tracing
         let gateway = try await TestGateway([bModule().build()])
         let mount = try await TestMount(of: gateway)
         let folder = try makeFolder()
-        // Behind an asynchronous action, so that the caller can be cancelled.
         let task = Task {
-            try await mount.perform("sleep", ["file": .string("\(folder)/a")], timeout: .milliseconds(500))
+            try await mount.host.call("B", "wait", ["file": .string("\(folder)/a")], timeout: .seconds(120))
         }
-        await #expect(throws: PluginError.self) { try await task.value }
+        #expect(await becomesTrue { FileManager.default.fileExists(atPath: "\(folder)/a") })
+        task.cancel()
+        let error = await #expect(throws: PluginError.self) { try await task.value }
+        #expect(error?.code == .cancelled)
+        #expect(await becomesTrue { FileManager.default.fileExists(atPath: "\(folder)/a.cancelled") })
         #expect(await becomesTrue { mount.remote.status.callsInFlight == 0 })
-        // The client has left, but a synchronous action goes on.
-        #expect(try await gateway.get("/metrics").text.contains("gateway_calls_in_flight 1"))
-        _ = FileManager.default.createFile(atPath: "\(folder)/a.go", contents: nil)
-        #expect(await becomesTrue { try await gateway.get("/metrics").text.contains("gateway_calls_in_flight 0") })
+        // So is one whose deadline passes.
+        let late = await #expect(throws: PluginError.self) {
+            try await mount.host.call("B", "wait", ["file": .string("\(folder)/b")], timeout: .seconds(1))
+        }
+        #expect(late?.code == .deadlineExceeded)
+        #expect(await becomesTrue { mount.remote.status.callsInFlight == 0 })
         try await mount.end()
         try await gateway.end()
     }

@@ -6,8 +6,26 @@ import Synchronization
 final class RemoteCursor: Sendable {
     typealias Waiter = @Sendable (Result<Value, PluginError>) -> Void
 
+    /// The elements that wait to be read.
+    private struct Elements {
+        private var values: [Value] = []
+        private var first = 0
+
+        var isEmpty: Bool { first == values.count }
+        mutating func append(_ value: Value) { values.append(value) }
+
+        mutating func removeFirst() -> Value {
+            defer {
+                first += 1
+                if isEmpty { (values, first) = ([], 0) }
+            }
+            return values[first]
+        }
+    }
+
     private struct State {
-        var elements: [Value] = []
+        var elements = Elements()
+        /// About how much memory they take.
         var bytes = 0
         /// The beginning of the next line.
         var partial: [UInt8] = []
@@ -82,7 +100,7 @@ final class RemoteCursor: Sendable {
             } else {
                 state.elements.append(element)
             }
-            state.bytes += size
+            state.bytes += size + MemoryLayout<Value>.stride
             var deliveries: [(Waiter, Value)] = []
             while !state.waiters.isEmpty, !state.elements.isEmpty {
                 deliveries.append((state.waiters.removeFirst().waiter, state.elements.removeFirst()))

@@ -93,6 +93,13 @@ func bModule(version: String = "1.0.0", _ more: [(declaration: String, name: Str
                 #"{"name": "sleepAgain", "remote": true, "idempotent": true, "parameters": [{"name": "file", "type": "string"}]}"#,
                 "sleepAgain", waiting
             ),
+            (
+                #"{"name": "wait", "remote": true, "async": true, "parameters": [{"name": "file", "type": "string"}]}"#,
+                "wait",
+                noting + """
+                    host->on_cancel(host, call->token, ended, strdup(path));
+                    """
+            ),
             (#"{"name": "left", "remote": true}"#, "left", left),
             (
                 #"{"name": "trace", "remote": true}"#, "trace",
@@ -116,6 +123,13 @@ func bModule(version: String = "1.0.0", _ more: [(declaration: String, name: Str
             (#"{"name": "secret"}"#, "secret", "reply(call, \"\");"),
         ] + more.map { ($0.declaration, $0.name, $0.body) }
     module.code = """
+        /* Notes the end of a call that was cancelled. */
+        static void ended(void *data, int32_t cancelled) {
+            char path[200];
+            snprintf(path, sizeof path, "%s.cancelled", (char *)data);
+            if (cancelled) note(path, "x");
+            free(data);
+        }
         static void trace(void *data, const plugin_call_context *context) {
             const plugin_call *call = data;
             char both[800];
