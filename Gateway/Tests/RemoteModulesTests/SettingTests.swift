@@ -1,5 +1,7 @@
 import Foundation
+import Logging
 import PluginABI
+import PluginHost
 import RemoteModules
 import Testing
 
@@ -98,5 +100,63 @@ import Testing
         #expect(await becomesTrue { absent.errorText.contains("cannot be reached") })
         absent.send(SIGTERM)
         #expect(await absent.end() == 0)
+    }
+
+    private func makeCertificate(_ folder: String, _ name: String) async throws {
+        let made = try await Program.run([
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
+            "2", "-subj", "/CN=\(name)", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
+            "\(folder)/\(name)-key.pem", "-out", "\(folder)/\(name).pem",
+        ])
+        #expect(made.status == 0, "\(made.output)")
+    }
+
+    @Test func `certificates are verified on both sides`() async throws {
+        let folder = try makeFolder()
+        for name in ["server", "client"] { try await makeCertificate(folder, name) }
+        try FileManager.default.createDirectory(atPath: "\(folder)/modules", withIntermediateDirectories: false)
+        try bModule().build(into: "\(folder)/modules", as: "b.so")
+        let program = try Program([
+            "serve", "--plugins", "\(folder)/modules", "--listen", "127.0.0.1:0", "--certificate",
+            "\(folder)/server.pem", "--key", "\(folder)/server-key.pem", "--client-certificates",
+            "\(folder)/client.pem",
+        ])
+        let port = try #require(await program.port(), "\(program.errorText)")
+        let host = PluginHost(HostConfiguration(folders: []))
+        let both =
+            "\"authorities\": \"\(folder)/server.pem\", \"certificate\": \"\(folder)/client.pem\", "
+            + "\"key\": \"\(folder)/client-key.pem\""
+        for (tls, isServed) in [
+            ("", false), ("\"authorities\": \"\(folder)/client.pem\"", false),
+            ("\"authorities\": \"\(folder)/server.pem\"", false), (both, true),
+        ] {
+            let file = try write(
+                """
+                {"remote": [{"url": "https://127.0.0.1:\(port)", "targets": ["B"], "interval": 0.05, "tls": {\(tls)}}]}
+                """)
+            let remote = try ServeSettings(file: file).remote[0].mount(in: host, Logger(label: "test"))
+            let running = Task { try await remote.run() }
+            if isServed {
+                #expect(await becomesTrue { remote.status.targets[0].problem == nil }, "\(remote.status)")
+                #expect(try await onThread { try host.perform("B", "greet", ["name": "x"]) } == "x")
+            } else {
+                #expect(await becomesTrue { remote.status.problem != nil })
+                #expect(remote.status.targets[0].module == nil)
+                #expect(remote.status.problem?.contains("TLS: ") == true, "\(remote.status)")
+            }
+            running.cancel()
+            try await running.value
+        }
+        let file = try write(
+            "{\"remote\": [{\"url\": \"https://x\", \"targets\": [\"B\"], \"tls\": {\"authorities\": \"absent.pem\"}}]}"
+        )
+        let settings = try ServeSettings(file: file)
+        let error = #expect(throws: (any Error).self) {
+            try settings.remote[0].mount(in: host, Logger(label: "test"))
+        }
+        #expect(error.map { "\($0)" }?.contains("absent.pem") == true)
+        try await onThread { host.shutdown() }
+        program.send(SIGTERM)
+        #expect(await program.end() == 0, "\(program.errorText)")
     }
 }

@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Foundation
 import NIOPosix
 import PluginABI
 
@@ -54,8 +55,14 @@ struct CallFailure: Sendable {
         case let failure as HTTPClientError: failure.shortDescription
         case let failure as NIOConnectionError:
             failure.connectionErrors.first.map { "\($0.error)" } ?? failure.dnsAError.map { "\($0)" } ?? "\(failure)"
-        default: "\(failure)"
+        default: tls("\(failure)")
         }
+    }
+
+    /// Returns the reason in a description of an error of TLS, which is followed by places in its source.
+    private static func tls(_ text: String) -> String {
+        guard let start = text.range(of: "OPENSSL_internal:")?.upperBound else { return text }
+        return "TLS: " + text[start...].prefix { $0 != " " }
     }
 
     /// An answer that is not a result.

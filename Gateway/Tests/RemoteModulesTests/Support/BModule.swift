@@ -97,7 +97,10 @@ func bModule(version: String = "1.0.0", _ more: [(declaration: String, name: Str
                 #"{"name": "wait", "remote": true, "async": true, "parameters": [{"name": "file", "type": "string"}]}"#,
                 "wait",
                 noting + """
-                    host->on_cancel(host, call->token, ended, strdup(path));
+                    struct waiting *waiting = calloc(1, sizeof *waiting);
+                    waiting->token = call->token;
+                    snprintf(waiting->path, sizeof waiting->path, "%.180s.cancelled", path);
+                    host->on_cancel(host, call->token, ended, waiting);
                     """
             ),
             (#"{"name": "left", "remote": true}"#, "left", left),
@@ -123,12 +126,13 @@ func bModule(version: String = "1.0.0", _ more: [(declaration: String, name: Str
             (#"{"name": "secret"}"#, "secret", "reply(call, \"\");"),
         ] + more.map { ($0.declaration, $0.name, $0.body) }
     module.code = """
+        struct waiting { plugin_token token; char path[200]; };
         /* Notes the end of a call that was cancelled. */
         static void ended(void *data, int32_t cancelled) {
-            char path[200];
-            snprintf(path, sizeof path, "%s.cancelled", (char *)data);
-            if (cancelled) note(path, "x");
-            free(data);
+            struct waiting *waiting = data;
+            if (cancelled) note(waiting->path, "x");
+            reply_value(waiting->token, plugin_value_null());
+            free(waiting);
         }
         static void trace(void *data, const plugin_call_context *context) {
             const plugin_call *call = data;
