@@ -21,6 +21,7 @@ final class CircuitBreaker: Sendable {
         /// The last outcomes, the newest last; true for a failure.
         var outcomes: [Bool] = []
         var opened = ContinuousClock.now
+        var lastFailure: ContinuousClock.Instant?
         var reason = ""
     }
 
@@ -37,7 +38,7 @@ final class CircuitBreaker: Sendable {
     /// Why it was opened last.
     var reason: String { contents.withLock(\.reason) }
 
-    /// Asks whether a call may be sent. Then its outcome must follow: ``succeed()``, ``fail(_:)`` or ``abandon()``.
+    /// Asks whether a call may be sent. Then its outcome must follow: ``succeed()``, ``fail(_:sent:)`` or ``abandon()``.
     func admit() -> Verdict {
         let (verdict, isProbe) = contents.withLock { contents -> (Verdict, Bool) in
             switch contents.state {
@@ -65,8 +66,15 @@ final class CircuitBreaker: Sendable {
     }
 
     /// Notes that a call was not answered.
-    func fail(_ reason: String) {
+    ///
+    /// - Parameters:
+    ///   - reason: What has happened.
+    ///   - start: When the call was sent, if its connection has failed. One host of several that vanishes takes many
+    ///     calls with it at once, which count as one failure.
+    func fail(_ reason: String, sent start: ContinuousClock.Instant?) {
         let opens = contents.withLock { contents in
+            if contents.state == .closed, let start, let last = contents.lastFailure, start <= last { return false }
+            contents.lastFailure = .now
             contents.failuresInRow += 1
             add(true, to: &contents)
             switch contents.state {

@@ -23,6 +23,8 @@ final class RemoteCall: Sendable {
         var cursor: RemoteCursor?
         var events: EventReader
         var hasCalledBack = false
+        /// When the attempt was sent.
+        var start = ContinuousClock.now
         /// Whether the breaker knows the outcome of the attempt.
         var isSettled = true
     }
@@ -82,7 +84,7 @@ final class RemoteCall: Sendable {
         do throws(PluginError) {
             let request = try request(attempt)
             let (reader, client) = (reader(), attempt == 1 ? clients.usual : clients.fresh)
-            state.withLock { ($0.attempt, $0.isSettled) = (attempt, false) }
+            state.withLock { ($0.attempt, $0.isSettled, $0.start) = (attempt, false, .now) }
             mount.countSent(isRetry: attempt > 1)
             let task = client.execute(request: request, delegate: reader)
             let isOver = state.withLock { state in
@@ -152,16 +154,16 @@ final class RemoteCall: Sendable {
     ///
     /// - Parameter outcome: `nil` if it says nothing about the other host.
     private func settle(_ outcome: Result<Void, PluginError>?) {
-        let isSettled = state.withLock { state in
+        let (isSettled, start) = state.withLock { state in
             defer { state.isSettled = true }
-            return state.isSettled
+            return (state.isSettled, state.start)
         }
         guard !isSettled else { return }
         switch outcome {
         case .success: mount.breaker.succeed()
         case .failure(let error):
             mount.countUnanswered()
-            mount.breaker.fail(error.message)
+            mount.breaker.fail(error.message, sent: error.code == .deadlineExceeded ? nil : start)
         case nil: mount.breaker.abandon()
         }
     }
