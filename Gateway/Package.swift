@@ -19,6 +19,7 @@ let package = Package(
     name: "Gateway",
     products: [
         .library(name: "PluginGateway", targets: ["PluginGateway"]),
+        .library(name: "RemoteModules", targets: ["RemoteModules"]),
         .executable(name: "pluginhost-gateway", targets: ["GatewayProgram"]),
     ],
     dependencies: [
@@ -53,10 +54,22 @@ let package = Package(
             ],
             resources: [.embedInCode("Page/Files")],
             swiftSettings: settings),
+        .target(
+            name: "RemoteModules",
+            dependencies: [
+                host, abi, logging, lifecycle,
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: settings),
         .executableTarget(
             name: "GatewayProgram",
             dependencies: [
-                "PluginGateway", host, abi, hummingbird, logging, lifecycle,
+                "PluginGateway", "RemoteModules", host, abi, hummingbird, logging, lifecycle,
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -84,6 +97,14 @@ let package = Package(
                 .product(name: "ModuleA", package: "PluginHost"),
                 .product(name: "ModuleB", package: "PluginHost"),
                 .product(name: "ModuleC", package: "PluginHost"),
+            ],
+            swiftSettings: testSettings),
+        .testTarget(
+            name: "RemoteModulesTests",
+            dependencies: [
+                "RemoteModules", "PluginGateway", "GatewayProgram", host, abi, hummingbird, logging, lifecycle,
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             swiftSettings: testSettings),
     ]

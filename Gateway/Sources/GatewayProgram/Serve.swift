@@ -139,6 +139,7 @@ struct Serve: AsyncParsableCommand {
         if settings.clientCertificates != nil { settings.gateway.access = .certificates }
         if let tokens = settings.tokens { settings.gateway.access = .tokens(try BearerTokens(file: tokens)) }
         let gateway = PluginGateway(PluginHost(settings.host), settings.gateway, metrics: metrics, logger: logger)
+        let remote = try settings.remote.map { try $0.mount(in: gateway.host, logger) }
         let address = try ListenAddress(settings.listen)
         let prefix = settings.gateway.prefix
         let page = settings.gateway.page == .off ? nil : settings.certificate == nil ? "http://" : "https://"
@@ -154,7 +155,7 @@ struct Serve: AsyncParsableCommand {
                 }
                 fflush(nil)
             }, logger: logger)
-        var group = ServiceGroupConfiguration(services: gateway.services(application), logger: logger)
+        var group = ServiceGroupConfiguration(services: remote + gateway.services(application), logger: logger)
         // For what does not end by itself: clients that do not read.
         group.maximumGracefulShutdownDuration =
             settings.gateway.drainDelay + settings.gateway.drainTimeout + .seconds(20)

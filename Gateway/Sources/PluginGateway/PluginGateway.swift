@@ -131,6 +131,7 @@ public final class PluginGateway: Sendable {
         switch target.path {
         case "/metrics": return try reading(request) { metricsResponse() }
         case "/openapi.json": return try reading(request) { openAPIResponse() }
+        case "/modules.json": return try reading(request) { () throws(Problem) in try modulesResponse(request) }
         case "/events": return try reading(request) { () throws(Problem) in try eventsResponse(request, connection) }
         case _ where target.path.hasPrefix("/page/") && configuration.page != .off:
             return try await page(target, request, client, connection)

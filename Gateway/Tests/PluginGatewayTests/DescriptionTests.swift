@@ -13,7 +13,7 @@ import Testing
         let gateway = try await TestGateway([storeModule.build()])
         let document = try await gateway.get("/openapi.json").json
         let paths = document["paths"]?.map ?? [:]
-        let own = Set(["/healthz", "/readyz", "/metrics", "/events", "/openapi.json"])
+        let own = Set(["/healthz", "/readyz", "/metrics", "/events", "/openapi.json", "/modules.json"])
         #expect(
             Set(paths.keys.filter { !$0.hasPrefix("/call/") }).subtracting(own) == [
                 "/items/{id}", "/items/{id}/{size}", "/numbers/{from}.json", "/watch", "/bytes", "/maps", "/join",
@@ -111,5 +111,28 @@ import Testing
         #expect(result.status == 0, "\(result.output)")
         program.send(SIGTERM)
         #expect(await program.end() == 0)
+    }
+
+    @Test func `the remote actions are offered to other hosts as the manifests declare them`() async throws {
+        let gateway = try await TestGateway([labModule.build(), CModule(name: "Local").build()])
+        let answer = try await gateway.get("/modules.json")
+        #expect(answer.header("Content-Type") == "application/json")
+        let modules = try answer.json["modules"]?.list ?? []
+        // Modules and actions that are not remote do not exist.
+        #expect(modules.map { $0["name"] } == ["Lab"])
+        let actions = modules[0]["targets"]?[0]?["actions"]?.list ?? []
+        #expect(actions.first?["name"] == "echo" && !actions.contains { $0["name"] == "secret" })
+        #expect(actions.first { $0["name"] == "demanding" }?["demands"] == ["login"])
+        #expect(modules[0]["types"]?.list?.count == 2)
+        #expect(modules[0]["routes"] == nil && actions.allSatisfy { $0["remote"] == nil })
+        let tag = try #require(answer.header("ETag"))
+        let same = try await gateway.get("/modules.json", [("If-None-Match", "\"x\", \(tag)")])
+        #expect(same.status == 304 && same.body.isEmpty)
+        #expect(same.header("ETag") == tag)
+        try CModule(name: "Lab", version: "1.0.1").build(into: gateway.plugins, as: "0.so")
+        #expect(
+            await becomesTrue { try await gateway.get("/modules.json", [("If-None-Match", tag)]).status == 200 })
+        #expect(try await gateway.get("/modules.json").text == "{\"modules\":[]}")
+        try await gateway.end()
     }
 }

@@ -30,6 +30,22 @@ extension PluginHost {
     ///   `setUp`; ``/PluginABI/PluginError/Code/hostStopped``.
     public func register(_ manifest: Manifest) throws(PluginError) { try lifecycle.register(manifest.export()) }
 
+    /// Registers a module by its description in the binary interface, as the entry function of a shared library returns
+    /// it. For modules whose manifest is known only at run time, such as those that stand for modules elsewhere, and for
+    /// modules that are written against the C header.
+    ///
+    /// - Parameters:
+    ///   - description: The description. It, and all that it points to, must live as long as the process.
+    ///   - replaces: Whether it replaces a module of the same name that the program has registered, if there is one. All
+    ///     calls then reach either the old module or the new one; if the new one is refused, the old one stays.
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidDescription`` and ``/PluginABI/PluginError/Code/incompatible`` if
+    ///   the description cannot be used; the errors of ``register(_:)-(Manifest)``.
+    public func register(
+        _ description: UnsafePointer<plugin_module>, replaces: Bool = false
+    ) throws(PluginError) {
+        try lifecycle.register(description, replaces: replaces)
+    }
+
     /// Unregisters a module that the program has registered. It gets no new calls from now on; its `tearDown` runs when
     /// its last call has ended and its objects have no holders.
     ///

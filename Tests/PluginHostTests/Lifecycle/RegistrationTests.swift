@@ -267,6 +267,60 @@ import Testing
         #expect(codes.sorted() == Array(repeating: "conflict", count: 7) + ["ok"])
     }
 
+    /// A module with an action that returns its version, a route, and possibly an `init` that fails.
+    private func version(_ version: String, target: String = "M", fails: Bool = false) -> UnsafePointer<plugin_module> {
+        Manifest("M", version: version) {
+            Target(target) {
+                Action("version") { version }
+            }
+            Route("app://version", to: "\(target)/version")
+            On(.initialize) { _ in if fails { throw PluginError("no", "No.") } }
+        }.export()
+    }
+
+    @Test(arguments: [false, true])
+    func `A description can replace the module of its name, without a failed call`(isStarted: Bool) async throws {
+        let test = try TestHost()
+        let host = test.host
+        if isStarted { try test.start() }
+        try host.register(version("1.0.0"), replaces: true)
+        let error = #expect(throws: PluginError.self) { try host.register(version("1.0.1")) }
+        #expect(error?.code == .conflict)
+        let notes = Notes()
+        async let calls: Void = onThread {
+            while notes.all.isEmpty { try host.perform("M", "version") }
+        }
+        for number in 2..<20 {
+            try host.register(version("\(number).0.0"), replaces: true)
+            #expect(try await host.open("app://version") == .string("\(number).0.0"))
+        }
+        // One that is refused leaves the old one.
+        #expect(throws: PluginError.self) { try host.register(version("20.0.0", fails: true), replaces: true) }
+        #expect(try host.perform("M", "version") == "19.0.0")
+        notes.add("over")
+        try await calls
+        // What only the old one had is gone, and free.
+        try host.register(version("21.0.0", target: "N"), replaces: true)
+        #expect(host.modules.map(\.version) == ["21.0.0"])
+        try host.register(manifest("Other", target: "M"))
+        #expect(try host.unregister("M"))
+    }
+
+    @Test func `A description is checked, and replaces no module of a file`() throws {
+        let test = try TestHost()
+        try CModule(name: "M").build(into: test.plugins, as: "m.so")
+        try test.start()
+        let error = #expect(throws: PluginError.self) { try test.host.register(version("9.0.0"), replaces: true) }
+        #expect(error?.code == .conflict)
+        var description = version("1.0.0").pointee
+        description.magic = 7
+        let pointer = UnsafeMutablePointer<plugin_module>.allocate(capacity: 1)
+        pointer.initialize(to: description)
+        let invalid = #expect(throws: PluginError.self) { try test.host.register(pointer, replaces: true) }
+        #expect(invalid?.code == .invalidDescription)
+        #expect(try test.host.perform("M", "answer") == "yes")
+    }
+
     @Test func `Nothing can be registered after the end`() throws {
         let test = try TestHost()
         try test.start()

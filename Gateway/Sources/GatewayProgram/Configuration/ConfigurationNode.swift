@@ -89,6 +89,14 @@ struct ConfigurationNode {
         try entries[name].map { try ConfigurationNode($0, at: path + [name], in: file, names) }
     }
 
+    /// Reads a list of objects; empty if there is none.
+    func nodes(_ name: String, _ names: [String]) throws -> [ConfigurationNode] {
+        let list = try read(name, "a list of objects: [{ … }]") { $0.list } ?? []
+        return try list.enumerated().map { number, value in
+            try ConfigurationNode(value, at: path + [name, String(number)], in: file, names)
+        }
+    }
+
     /// Reads rules. The errors of `make` get their positions in the file.
     func rules<Rule>(_ name: String, _ make: (Value) throws(PluginError) -> Rule) throws -> [Rule]? {
         try read(name, "a list of rules") { $0.list }?.enumerated().map { number, value in

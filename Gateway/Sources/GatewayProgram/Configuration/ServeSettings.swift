@@ -13,6 +13,8 @@ struct ServeSettings {
     var key: String?
     var clientCertificates: String?
     var connectionLimit = 2000
+    /// The targets of other hosts.
+    var remote: [RemoteSettings] = []
     /// In seconds.
     var idleTimeout = 60.0
     /// ``GatewayConfiguration/access`` is set when the files are read.
@@ -54,7 +56,10 @@ struct ServeSettings {
         let file = ConfigurationNode.File(path: path, positions: JSONPositions(bytes))
         let node = try ConfigurationNode(
             value, in: file,
-            ["plugins", "listen", "prefix", "tokens", "tls", "hosts", "cors", "limits", "timeouts", "host", "page"])
+            [
+                "plugins", "listen", "prefix", "tokens", "tls", "hosts", "cors", "limits", "timeouts", "host", "page",
+                "remote",
+            ])
         host.folders = try node.paths("plugins") ?? []
         listen = try node.text("listen") ?? listen
         tokens = try node.path("tokens")
@@ -85,6 +90,7 @@ struct ServeSettings {
         try readLimits(node)
         try readTimeouts(node)
         try host.read(node)
+        try readRemote(node)
     }
 
     /// Whether the path of a request can begin with a text.

@@ -48,14 +48,19 @@ final class Catalog: Sendable {
         private(set) var routes: [Route] = []
         /// What the routes of a pattern answer.
         private var methods: [String: RouteMethods] = [:]
+        /// What other hosts can mount.
+        let offered: OfferedModules
 
         fileprivate init(_ host: PluginHost) {
+            var manifests: [Value] = []
             for status in host.modules where status.state == .active || status.state == .registered {
                 guard let name = status.name, let manifest = try? host.servedManifest(of: name),
                     let value = try? Value(json: manifest.text)
                 else { continue }
                 modules.append(Module(name, value))
+                manifests.append(value)
             }
+            offered = OfferedModules(manifests)
             for (number, module) in modules.enumerated() {
                 for (place, target) in module.targets.enumerated() { places[target.name] = (number, place) }
             }

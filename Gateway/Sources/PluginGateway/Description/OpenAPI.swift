@@ -185,6 +185,7 @@ struct OpenAPI {
             ("/metrics", "text/plain", "The metrics, in the text format of Prometheus"),
             ("/events", "text/event-stream", "What happens to the modules, as server-sent events"),
             ("/openapi.json", "application/json", "This description"),
+            ("/modules.json", "application/json", "The remote actions as manifests declare them, for other hosts"),
         ]
         for (path, type, summary) in own {
             paths[path] = ["get": Self.reading(path, type, summary)]

@@ -20,7 +20,8 @@ extension PluginGateway {
         if let module = call.module { span.attributes["plugin.module"] = module }
         if let action = call.action { span.attributes["plugin.action"] = action }
         // Without a tracer for W3C traces, modules get the trace as it has come.
-        let trace = tracer.trace(of: span.context) ?? TraceContext(request.headers)
+        let given = TraceContext(request.headers)
+        let trace = tracer.trace(of: span.context)?.keeping(given) ?? given
         let callContext = CallContext(trace: trace, caller: call.client.name)
         let result: Result<Success, Problem> = await ServiceContext.withValue(span.context) {
             do throws(Problem) { return .success(try await body(callContext)) } catch { return .failure(error) }
@@ -58,6 +59,23 @@ extension TraceContext {
     fileprivate init?(_ fields: HTTPFields) {
         guard let parent = fields[.traceparent] else { return nil }
         self.init(traceparent: parent, tracestate: fields[values: .tracestate].joined(separator: ","))
+    }
+}
+
+extension TraceContext {
+    /// Returns this context with the entries of an earlier one in the same trace that its tracer has not handed on.
+    /// Others depend on them: `RemoteModules` finds circles of calls by such an entry.
+    func keeping(_ earlier: TraceContext?) -> TraceContext {
+        guard let earlier, earlier.traceID == traceID, !earlier.tracestate.isEmpty else { return self }
+        func key(_ entry: Substring) -> Substring { entry.prefix { $0 != "=" }.trimmingSpaces }
+        let present = Set(tracestate.split(separator: ",").map(key))
+        let lost = earlier.tracestate.split(separator: ",").filter { !present.contains(key($0)) }
+        guard !lost.isEmpty else { return self }
+        let own = tracestate.isEmpty ? [] : [tracestate[...]]
+        // The maximum number of entries.
+        let entries = (own + lost).joined(separator: ",").split(separator: ",").prefix(32)
+        return TraceContext(
+            traceID: traceID, spanID: spanID, isSampled: isSampled, tracestate: entries.joined(separator: ","))
     }
 }
 

@@ -16,7 +16,7 @@ extension PluginGateway {
             defer { span.end() }
             span.attributes["plugin.action"] = "\(call.target)/\(call.action)"
             var call = call
-            call.callContext.trace = tracer.trace(of: span.context) ?? trace
+            call.callContext.trace = tracer.trace(of: span.context)?.keeping(trace) ?? trace
             do {
                 return try next(call)
             } catch {

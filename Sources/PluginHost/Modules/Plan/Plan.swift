@@ -7,7 +7,8 @@ import PluginFile
 /// It depends on the files in the folders and on what already serves, never on the order in which files appeared: the
 /// highest version that can start serves; among equal versions the file whose name sorts first. A module that serves
 /// continues to serve if its file was renamed or copied, or if the new content of its file cannot be served. A module
-/// that the program registers replaces no other module, cannot be replaced, and does not wait.
+/// that the program registers replaces no other module than one that the program has registered, is replaced by no file,
+/// and does not wait.
 struct Plan {
     /// A module that may serve under its name.
     struct Candidate: Sendable {
@@ -171,7 +172,9 @@ struct Plan {
     private static func registered(_ present: [Served], _ change: ProgramChange?) -> [Candidate] {
         var candidates = present.map { Candidate(module: $0.module, path: $0.path, served: $0, isInFolder: false) }
         switch change {
-        case .registers(let module): candidates.append(Candidate(module: module, path: module.file, isInFolder: false))
+        case .registers(let module, let old):
+            candidates.removeAll { $0.module === old?.module }
+            candidates.append(Candidate(module: module, path: module.file, isInFolder: false))
         case .unregisters(let served): candidates.removeAll { $0.module === served.module }
         case nil: break
         }

@@ -185,7 +185,10 @@ final class Lifecycle: Sendable {
         return try outcome.get()
     }
 
-    func register(_ description: UnsafePointer<plugin_module>) throws(PluginError) {
+    /// Registers a module.
+    ///
+    /// - Parameter replaces: Whether it takes the place of a module of its name that the program has registered.
+    func register(_ description: UnsafePointer<plugin_module>, replaces: Bool = false) throws(PluginError) {
         let loader = ModuleLoader(
             journal: nil, allowsOtherToolchains: true, scheme: context.configuration.firstScheme)
         let module = try loader.check(description, .program)
@@ -194,7 +197,9 @@ final class Lifecycle: Sendable {
                 throw PluginError(
                     .hostStopped, "The host has been shut down: \(module.manifest.name) cannot be registered.")
             }
-            if let refusal = context.reconcile(.registers(module)) { throw refusal }
+            let name = module.manifest.name
+            let old = replaces ? context.serving.program.first { $0.name == name } : nil
+            if let refusal = context.reconcile(.registers(module, replacing: old)) { throw refusal }
         }
         context.tellDeclarationProblems()
     }

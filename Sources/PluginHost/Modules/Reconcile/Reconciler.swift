@@ -4,7 +4,8 @@ import Synchronization
 
 /// A change that the program makes.
 enum ProgramChange {
-    case registers(LoadedModule)
+    /// Registers a module, possibly in place of one that the program has registered before.
+    case registers(LoadedModule, replacing: Served?)
     case unregisters(Served)
 }
 

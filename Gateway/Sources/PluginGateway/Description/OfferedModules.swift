@@ -1,0 +1,75 @@
+import HTTPTypes
+import Hummingbird
+import PluginABI
+
+extension PluginGateway {
+    /// `GET /modules.json`: what other hosts can mount; see ``OfferedModules``. While the host starts or ends, it is an
+    /// error, so that those who know what it offers do not take it for gone.
+    func modulesResponse(_ request: Request) throws(Problem) -> Response {
+        try checkReady()
+        let offered = catalog.current.offered
+        var headers: HTTPFields = [.eTag: offered.tag, .cacheControl: "no-cache"]
+        let known = request.headers[values: .ifNoneMatch].joined(separator: ",").split(separator: ",")
+        if known.contains(where: { $0.trimmingSpaces == offered.tag }) {
+            return Response(status: .notModified, headers: headers)
+        }
+        headers[.contentType] = "application/json"
+        return Response(status: .ok, headers: headers, body: ResponseBody(inPieces: ByteBuffer(string: offered.text)))
+    }
+}
+
+/// The remote actions of the modules that serve, as their manifests declare them. OpenAPI has no words for some of it:
+/// which kinds parameters have, which actions are asynchronous or idempotent, and which objects are cursors.
+///
+///     {"modules": [{"name": "B", "version": "1.0.0", "targets": […], "types": […], "values": […]}]}
+///
+/// Modules, targets and types that no remote action needs are left out. So is everything else of a manifest.
+struct OfferedModules: Sendable {
+    /// The JSON.
+    let text: String
+    /// The header `ETag`: two texts with the same tag are equal.
+    let tag: String
+
+    /// - Parameter manifests: The manifests of the modules.
+    init(_ manifests: [Value]) {
+        text = Value.map(["modules": .list(manifests.compactMap(Self.offer))]).json
+        var (first, second): (UInt64, UInt64) = (0xCBF2_9CE4_8422_2325, 0x9E37_79B9_7F4A_7C15)
+        for byte in text.utf8 {
+            first = (first ^ UInt64(byte)) &* 0x100_0000_01B3
+            second = (second &+ UInt64(byte)) &* 0xD6E8_FEB8_6659_FD93
+            second ^= second >> 29
+        }
+        tag = "\"\(String(first, radix: 36))-\(String(second, radix: 36))\""
+    }
+
+    private static func offer(_ manifest: Value) -> Value? {
+        let targets = (manifest["targets"]?.list ?? []).compactMap(target)
+        guard !targets.isEmpty else { return nil }
+        var offer = manifest.keeping(["name", "version", "summary"])
+        offer["targets"] = .list(targets)
+        for name in ["values", "types"] {
+            if let list = manifest[name]?.list, !list.isEmpty { offer[name] = .list(list) }
+        }
+        return .map(offer)
+    }
+
+    private static func target(_ target: Value) -> Value? {
+        let actions = (target["actions"]?.list ?? []).filter { $0["remote"]?.bool == true }.map { action in
+            Value.map(
+                action.keeping([
+                    "name", "summary", "async", "idempotent", "demands", "parameters", "rest", "result",
+                ]))
+        }
+        guard !actions.isEmpty else { return nil }
+        var offer = target.keeping(["name", "summary"])
+        offer["actions"] = .list(actions)
+        return .map(offer)
+    }
+}
+
+extension Value {
+    /// The entries of these names.
+    fileprivate func keeping(_ names: [String]) -> [String: Value] {
+        (map ?? [:]).filter { names.contains($0.key) }
+    }
+}

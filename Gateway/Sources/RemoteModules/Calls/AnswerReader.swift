@@ -1,0 +1,92 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import Synchronization
+
+/// Receives an answer: as a whole, or in the parts that a stream consists of. It is used on one event loop.
+final class AnswerReader: HTTPClientResponseDelegate {
+    typealias Response = Void
+
+    /// The types of bodies.
+    enum Kind: Sendable {
+        case json, bytes, problem, lines, events
+        /// One that no gateway sends.
+        case other
+    }
+
+    /// What has been received.
+    struct Answer: Sendable {
+        var status = 0
+        var kind = Kind.other
+        var contentType = ""
+        var tag: String?
+        var body: [UInt8] = []
+        /// Whether the head of the request was written to a connection.
+        var isSent = false
+        var hasHead = false
+        /// Whether the body was cut off because of its size.
+        var isTooLarge = false
+    }
+
+    private let state = Mutex(Answer())
+    private let limit: Int
+    /// Gets the parts of a stream; returns when the next one may come. `nil` if there are no streams.
+    private let stream: (@Sendable (Kind, [UInt8], any EventLoop) -> EventLoopFuture<Void>)?
+
+    /// - Parameters:
+    ///   - limit: The maximum size of a body, in bytes.
+    ///   - stream: Gets the parts of lines and events.
+    init(
+        limit: Int, stream: (@Sendable (Kind, [UInt8], any EventLoop) -> EventLoopFuture<Void>)? = nil
+    ) { (self.limit, self.stream) = (limit, stream) }
+
+    var answer: Answer { state.withLock(\.self) }
+    /// Whether it takes long to read the body.
+    var isLarge: Bool { state.withLock { $0.body.count > 64 << 10 } }
+
+    /// How much of a body is kept that no gateway sends: for people.
+    private static let excerpt = 4096
+
+    private struct TooLarge: Error {}
+
+    func didSendRequestHead(task: HTTPClient.Task<Void>, _ head: HTTPRequestHead) {
+        state.withLock { $0.isSent = true }
+    }
+
+    func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
+        let type = (head.headers.first(name: "Content-Type") ?? "").prefix { $0 != ";" && $0 != " " }.lowercased()
+        let kind: Kind =
+            switch (head.status.code, type) {
+            case (_, "application/problem+json"): .problem
+            case (200, "application/json"): .json
+            case (200, "application/octet-stream"): .bytes
+            case (200, "application/jsonl") where stream != nil: .lines
+            case (200, "text/event-stream") where stream != nil: .events
+            default: .other
+            }
+        state.withLock { answer in
+            (answer.hasHead, answer.status, answer.kind) = (true, Int(head.status.code), kind)
+            answer.contentType = ForeignText.excerpt(type.utf8, limit: 80)
+            answer.tag = head.headers.first(name: "ETag")
+        }
+        return task.eventLoop.makeSucceededVoidFuture()
+    }
+
+    func didReceiveBodyPart(task: HTTPClient.Task<Void>, _ buffer: ByteBuffer) -> EventLoopFuture<Void> {
+        let kind = state.withLock(\.kind)
+        if kind == .lines || kind == .events, let stream {
+            return stream(kind, Array(buffer.readableBytesView), task.eventLoop)
+        }
+        let isTooLarge = state.withLock { answer in
+            let most = kind == .other ? Self.excerpt : kind == .problem ? 64 << 10 : limit
+            let room = most - answer.body.count
+            answer.body += buffer.readableBytesView.prefix(max(0, room))
+            answer.isTooLarge = buffer.readableBytes > room
+            return answer.isTooLarge
+        }
+        return isTooLarge
+            ? task.eventLoop.makeFailedFuture(TooLarge()) : task.eventLoop.makeSucceededVoidFuture()
+    }
+
+    func didFinishRequest(task: HTTPClient.Task<Void>) throws {}
+}

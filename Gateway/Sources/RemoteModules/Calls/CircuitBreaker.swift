@@ -1,0 +1,112 @@
+import Synchronization
+
+/// Keeps calls from a host that does not answer.
+final class CircuitBreaker: Sendable {
+    /// What a breaker does with calls.
+    enum State: String, Sendable {
+        /// It lets them pass.
+        case closed
+        /// It refuses them.
+        case open
+        /// It has let one pass, as a probe, and refuses the others.
+        case halfOpen
+    }
+
+    /// What becomes of a call.
+    enum Verdict { case passes, isRefused }
+
+    private struct Contents {
+        var state = State.closed
+        var failuresInRow = 0
+        /// The last outcomes, the newest last; true for a failure.
+        var outcomes: [Bool] = []
+        var opened = ContinuousClock.now
+        var lastFailure: ContinuousClock.Instant?
+        var reason = ""
+    }
+
+    private let settings: RemoteConfiguration.Breaker
+    private let contents = Mutex(Contents())
+    /// Is told each change of the state.
+    private let changed: @Sendable (State, _ reason: String) -> Void
+
+    init(_ settings: RemoteConfiguration.Breaker, changed: @escaping @Sendable (State, String) -> Void) {
+        (self.settings, self.changed) = (settings, changed)
+    }
+
+    var state: State { contents.withLock(\.state) }
+    /// Why it was opened last.
+    var reason: String { contents.withLock(\.reason) }
+
+    /// Asks whether a call may be sent. Then its outcome must follow: ``succeed()``, ``fail(_:sent:)`` or ``abandon()``.
+    func admit() -> Verdict {
+        let (verdict, isProbe) = contents.withLock { contents -> (Verdict, Bool) in
+            switch contents.state {
+            case .closed: return (.passes, false)
+            case .open where .now - contents.opened >= settings.pause:
+                contents.state = .halfOpen
+                return (.passes, true)
+            case .open, .halfOpen: return (.isRefused, false)
+            }
+        }
+        if isProbe { changed(.halfOpen, "") }
+        return verdict
+    }
+
+    /// Notes that a call was answered.
+    func succeed() {
+        let closes = contents.withLock { contents in
+            contents.failuresInRow = 0
+            let closes = contents.state == .halfOpen
+            if closes { (contents.state, contents.outcomes) = (.closed, []) }
+            add(false, to: &contents)
+            return closes
+        }
+        if closes { changed(.closed, "") }
+    }
+
+    /// Notes that a call was not answered.
+    ///
+    /// - Parameters:
+    ///   - reason: What has happened.
+    ///   - start: When the call was sent, if its connection has failed. One host of several that vanishes takes many
+    ///     calls with it at once, which count as one failure.
+    func fail(_ reason: String, sent start: ContinuousClock.Instant?) {
+        let opens = contents.withLock { contents in
+            if contents.state == .closed, let start, let last = contents.lastFailure, start <= last { return false }
+            contents.lastFailure = .now
+            contents.failuresInRow += 1
+            add(true, to: &contents)
+            switch contents.state {
+            case .open: return false
+            case .halfOpen: break
+            case .closed:
+                let failures = contents.outcomes.count { $0 }
+                let isFull = contents.outcomes.count >= max(1, settings.window)
+                guard
+                    contents.failuresInRow >= max(1, settings.failures)
+                        || (isFull && Double(failures) >= settings.share * Double(contents.outcomes.count))
+                else { return false }
+            }
+            (contents.state, contents.opened, contents.reason) = (.open, .now, reason)
+            return true
+        }
+        if opens { changed(.open, reason) }
+    }
+
+    /// Notes that a call has ended without telling whether the other host answers. A probe is then made again.
+    func abandon() {
+        let reopens = contents.withLock { contents in
+            guard contents.state == .halfOpen else { return false }
+            // The pause is over already.
+            contents.state = .open
+            return true
+        }
+        if reopens { changed(.open, reason) }
+    }
+
+    private func add(_ isFailure: Bool, to contents: inout Contents) {
+        contents.outcomes.append(isFailure)
+        if contents.outcomes.count > max(1, settings.window) { contents.outcomes.removeFirst() }
+    }
+}

@@ -1,0 +1,1 @@
+../../PluginGatewayTests/Support/W3CTracer.swift
