@@ -19,6 +19,7 @@ let package = Package(
     name: "Gateway",
     products: [
         .library(name: "PluginGateway", targets: ["PluginGateway"]),
+        .library(name: "PluginGatewayFleet", targets: ["PluginGatewayFleet"]),
         .executable(name: "pluginhost-gateway", targets: ["GatewayProgram"]),
     ],
     dependencies: [
@@ -35,6 +36,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-asn1", from: "1.1.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     ],
     targets: [
         .target(
@@ -53,17 +55,31 @@ let package = Package(
             ],
             resources: [.embedInCode("Page/Files")],
             swiftSettings: settings),
+        .target(
+            name: "PluginGatewayFleet",
+            dependencies: [
+                "PluginGateway", host, abi, logging, lifecycle,
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: settings),
         .executableTarget(
             name: "GatewayProgram",
             dependencies: [
-                "PluginGateway", host, abi, hummingbird, logging, lifecycle,
+                "PluginGateway", "PluginGatewayFleet", host, abi, hummingbird, logging, lifecycle,
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "HummingbirdTLS", package: "hummingbird"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
@@ -84,6 +100,15 @@ let package = Package(
                 .product(name: "ModuleA", package: "PluginHost"),
                 .product(name: "ModuleB", package: "PluginHost"),
                 .product(name: "ModuleC", package: "PluginHost"),
+            ],
+            swiftSettings: testSettings),
+        .testTarget(
+            name: "FleetTests",
+            dependencies: [
+                "PluginGateway", "PluginGatewayFleet", "GatewayProgram", host, abi, hummingbird, logging, lifecycle,
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
             ],
             swiftSettings: testSettings),
     ]

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import PluginABI
 import PluginGateway
+import PluginGatewayFleet
 import PluginHost
 
 /// The settings of `serve`, from its configuration file and its options.
@@ -17,6 +18,8 @@ struct ServeSettings {
     var idleTimeout = 60.0
     /// ``GatewayConfiguration/access`` is set when the files are read.
     var gateway = GatewayConfiguration()
+    /// How the host takes part in a fleet; `nil` if it does not.
+    var fleet: FleetConfiguration?
     var host: HostConfiguration = {
         var host = HostConfiguration(folders: [])
         host.schemes = ["app", "call"]
@@ -54,7 +57,10 @@ struct ServeSettings {
         let file = ConfigurationNode.File(path: path, places: JSONPlaces(bytes))
         let node = try ConfigurationNode(
             value, in: file,
-            ["plugins", "listen", "prefix", "tokens", "tls", "hosts", "cors", "limits", "timeouts", "host", "page"])
+            [
+                "plugins", "listen", "prefix", "tokens", "tls", "hosts", "cors", "limits", "timeouts", "host", "page",
+                "fleet",
+            ])
         host.folders = try node.paths("plugins") ?? []
         listen = try node.text("listen") ?? listen
         tokens = try node.path("tokens")
@@ -85,6 +91,7 @@ struct ServeSettings {
         try readLimits(node)
         try readTimeouts(node)
         try host.read(node)
+        fleet = try FleetConfiguration(node, listen: listen)
     }
 
     /// Whether the path of a request can begin with a text.

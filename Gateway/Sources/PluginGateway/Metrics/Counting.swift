@@ -15,6 +15,7 @@ extension PluginGateway {
         let duration = ContinuousClock.now - start
         CoreMetrics.Timer(label: "gateway_call_seconds", dimensions: names, factory: metrics)
             .recordNanoseconds(Int64(duration / .nanoseconds(1)))
+        if let module = call.module { tallies.add(module, problem, duration) }
         if configuration.page != .off, isKnown, let action = call.action { callTimes.add(action, duration) }
     }
 
