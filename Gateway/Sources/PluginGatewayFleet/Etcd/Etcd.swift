@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Dispatch
 import Foundation
 import NIOCore
 import NIOHTTP1
@@ -37,6 +38,9 @@ public final class Etcd: Sendable {
         settings.tlsConfiguration = try Self.tls(configuration)
         client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: settings)
     }
+
+    // Does nothing if it is closed already.
+    deinit { client.shutdown { _ in } }
 
     /// Closes the connections. The client cannot be used afterwards.
     public func close() async { try? await client.shutdown() }

@@ -1,0 +1,61 @@
+import Foundation
+import PluginGatewayFleet
+
+/// An etcd of its own for a test, on free ports.
+final class EtcdProcess {
+    let url: String
+    private let arguments: [String]
+    private let log: String
+    private(set) var child: Child
+
+    /// - Parameter address: The address to listen on.
+    init(_ address: String = "127.0.0.1") async throws {
+        let folder = try makeFolder()
+        let (client, peer) = (try freePort(), try freePort())
+        url = "http://\(address):\(client)"
+        arguments = [
+            "etcd", "--data-dir", "\(folder)/data", "--listen-client-urls", url, "--advertise-client-urls", url,
+            "--listen-peer-urls", "http://127.0.0.1:\(peer)", "--initial-advertise-peer-urls", "http://127.0.0.1:\(peer)",
+            "--initial-cluster", "default=http://127.0.0.1:\(peer)", "--logger", "zap", "--log-level", "error",
+        ]
+        log = "\(folder)/log"
+        child = try Child(arguments, log: log)
+        try await waitUntilReady()
+    }
+
+    deinit { child.end() }
+
+    /// Starts it again, with its data.
+    func restart() async throws {
+        child.end()
+        _ = await child.status()
+        child = try Child(arguments, log: log)
+        try await waitUntilReady()
+    }
+
+    private func waitUntilReady() async throws {
+        let etcd = try client()
+        let isReady = await becomesTrue { try await etcd.get("x") == nil }
+        await etcd.close()
+        guard isReady else { throw Failed(text: child.text) }
+    }
+
+    func client() throws -> Etcd { try Etcd(EtcdConfiguration(endpoints: [url])) }
+}
+
+/// Returns a port that was free a moment ago.
+func freePort() throws -> Int {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
+        }
+    }
+    guard isBound else { throw Failed(text: "There is no free port.") }
+    return Int(UInt16(bigEndian: address.sin_port))
+}
