@@ -8,12 +8,14 @@ extension FleetConfiguration {
     /// - Parameter listen: The address that the gateway listens on, which is shown if no other one is given.
     init?(_ node: ConfigurationNode, listen: String) throws {
         let names = [
-            "endpoints", "user", "passwordFile", "certificateAuthority", "certificate", "key", "name", "address", "store",
+            "endpoints", "user", "passwordFile", "certificateAuthority", "certificate", "key", "name", "address",
+            "store",
             "prefix", "lease", "etcdTimeout", "joinTimeout", "replaceTimeout", "drain", "poll",
         ]
         guard let fleet = try node.node("fleet", names) else { return nil }
         guard let endpoints = try fleet.texts("endpoints"), (1...16).contains(endpoints.count) else {
-            throw fleet.error([], "“fleet” must have “endpoints”: a list of 1 to 16 URLs such as [\"http://10.0.0.1:2379\"].")
+            throw fleet.error(
+                [], "“fleet” must have “endpoints”: a list of 1 to 16 URLs such as [\"http://10.0.0.1:2379\"].")
         }
         for (number, endpoint) in endpoints.enumerated() {
             if let problem = EtcdConfiguration.problem(ofEndpoint: endpoint) {
@@ -33,7 +35,8 @@ extension FleetConfiguration {
         if let seconds = try fleet.seconds("etcdTimeout", in: 0.05...60) { etcd.timeout = .seconds(seconds) }
         let name = try fleet.text("name") ?? ProcessInfo.processInfo.hostName
         guard HostRecord.isName(name) else {
-            throw fleet.error(["name"], "“name” must have 1 to 64 letters, digits, “.”, “-” and “_”, and not begin with “.”.")
+            throw fleet.error(
+                ["name"], "“name” must have 1 to 64 letters, digits, “.”, “-” and “_”, and not begin with “.”.")
         }
         self.init(
             etcd: etcd, name: name, address: try fleet.text("address") ?? listen, store: try fleet.path("store"))

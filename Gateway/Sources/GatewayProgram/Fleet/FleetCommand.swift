@@ -46,7 +46,8 @@ struct FleetCommand: AsyncParsableCommand {
             }
             if let prefix {
                 guard FleetConfiguration.isPrefix(prefix) else {
-                    throw ValidationError("--prefix \(prefix) is not a prefix: letters, digits, “.”, “-”, “_”, and “/” between them.")
+                    throw ValidationError(
+                        "--prefix \(prefix) is not a prefix: letters, digits, “.”, “-”, “_”, and “/” between them.")
                 }
                 fleet?.prefix = prefix
             }

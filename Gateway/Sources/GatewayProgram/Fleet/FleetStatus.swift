@@ -35,16 +35,20 @@ extension FleetCommand {
             }
             var text = snapshot.hosts.isEmpty ? "No host is known.\n" : table(rows)
             if !snapshot.desired.isEmpty {
-                text += "\n" + table(
-                    [["DESIRED", "VERSION", "DIGEST", "FILE"]]
-                        + snapshot.desired.sorted { $0.key < $1.key }.map { module, release in
-                            [module, release.version, String(release.digest.prefix(12)), release.file ?? "–"]
-                        })
+                text +=
+                    "\n"
+                    + table(
+                        [["DESIRED", "VERSION", "DIGEST", "FILE"]]
+                            + snapshot.desired.sorted { $0.key < $1.key }.map { module, release in
+                                [module, release.version, String(release.digest.prefix(12)), release.file ?? "–"]
+                            })
             }
             if let rollout = snapshot.rollout {
                 text += "\nRollout of \(rollout.shown): \(rollout.state.shown)"
                 text += (rollout.reason.map { ": \($0)" } ?? "") + "\n"
-                for (host, step) in rollout.steps.sorted(by: { $0.key < $1.key }) { text += "  \(host): \(step.shown)\n" }
+                for (host, step) in rollout.steps.sorted(by: { $0.key < $1.key }) {
+                    text += "  \(host): \(step.shown)\n"
+                }
                 if let holder = snapshot.lockHolder { text += "  \(holder) does its step.\n" }
             }
             let problems = snapshot.hosts.values.compactMap { host in host.problem.map { "\(host.name): \($0)" } }

@@ -74,7 +74,7 @@ public final class Etcd: Sendable {
     func ask(_ path: String, _ body: Value, changes: Bool) async throws(EtcdError) -> Value {
         do {
             return try await askEndpoints(path, body, changes: changes)
-        } catch where error.code == .unauthenticated && configuration.user != nil {
+        } catch  where error.code == .unauthenticated && configuration.user != nil {
             state.withLock { $0.token = nil }
             return try await askEndpoints(path, body, changes: changes)
         }
@@ -113,10 +113,12 @@ public final class Etcd: Sendable {
         else {
             throw EtcdError(
                 .unauthenticated,
-                "The file \(configuration.passwordFile ?? "") with the password of the etcd user cannot be read or is empty.")
+                "The file \(configuration.passwordFile ?? "") with the password of the etcd user cannot be read or is empty."
+            )
         }
         let answer = try await ask(
-            endpoint, "/v3/auth/authenticate", ["name": .string(user), "password": .string(String(password))], token: nil
+            endpoint, "/v3/auth/authenticate", ["name": .string(user), "password": .string(String(password))],
+            token: nil
         )
         guard let token = answer["token"]?.string, token.utf8.allSatisfy({ (0x21..<0x7F).contains($0) }) else {
             throw EtcdError(.invalidAnswer, "\(endpoint) answered without a token.")
@@ -148,11 +150,14 @@ public final class Etcd: Sendable {
         } catch is NIOTooManyBytesError {
             throw EtcdError(.invalidAnswer, "\(endpoint)\(path) answered with more than \(Self.answerLimit) bytes.")
         } catch {
-            let isUnsent = error is NIOConnectionError || error as? HTTPClientError == .connectTimeout
+            let isUnsent =
+                error is NIOConnectionError || error as? HTTPClientError == .connectTimeout
+                || (error as? IOError).map { Self.unconnected.contains($0.errnoCode) } ?? false
             throw EtcdError(isUnsent ? .unavailable : .unknown, "\(endpoint) does not answer: \(error).")
         }
         guard let answer = Self.read(bytes) else {
-            throw EtcdError(.invalidAnswer, "\(endpoint)\(path) answered \(status.code), with something that is not JSON.")
+            throw EtcdError(
+                .invalidAnswer, "\(endpoint)\(path) answered \(status.code), with something that is not JSON.")
         }
         guard status != .ok else { return answer }
         throw Self.error(answer, status, endpoint)
@@ -163,10 +168,14 @@ public final class Etcd: Sendable {
         let code: EtcdError.Code =
             message.contains("lease not found")
             ? .leaseNotFound
-            : message.contains("auth") || message.contains("permission denied") || message.contains("user name is empty")
+            : message.contains("auth") || message.contains("permission denied")
+                || message.contains("user name is empty")
                 ? .unauthenticated : status.code >= 500 ? .unknown : .refused
         return EtcdError(code, "\(endpoint) answered \(status.code): \(message).")
     }
+
+    /// The errors of a connection that could not be made.
+    private static let unconnected: Set<CInt> = [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EHOSTDOWN, EADDRNOTAVAIL]
 
     static func read(_ bytes: ByteBuffer) -> Value? {
         bytes.withUnsafeReadableBytes { bytes in

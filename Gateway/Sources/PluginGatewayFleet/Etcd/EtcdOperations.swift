@@ -44,7 +44,9 @@ extension Etcd {
     public func transact(
         if conditions: [EtcdCondition] = [], _ operations: [EtcdOperation]
     ) async throws(EtcdError) -> [(entries: [EtcdEntry], count: Int)]? {
-        let changes = operations.contains { if case .put = $0 { true } else if case .delete = $0 { true } else { false } }
+        let changes = operations.contains {
+            if case .put = $0 { true } else if case .delete = $0 { true } else { false }
+        }
         let answer = try await ask(
             "/v3/kv/txn",
             ["compare": .list(conditions.map(\.json)), "success": .list(operations.map(\.json))], changes: changes)
@@ -146,7 +148,10 @@ extension EtcdCondition {
         case .absent(let key):
             ["key": .string(Etcd.encode(key)), "target": "CREATE", "result": "EQUAL", "create_revision": "0"]
         case .unchanged(let key, let revision):
-            ["key": .string(Etcd.encode(key)), "target": "MOD", "result": "EQUAL", "mod_revision": .string("\(revision)")]
+            [
+                "key": .string(Etcd.encode(key)), "target": "MOD", "result": "EQUAL",
+                "mod_revision": .string("\(revision)"),
+            ]
         case .held(let key, let lease):
             ["key": .string(Etcd.encode(key)), "target": "LEASE", "result": "EQUAL", "lease": .string("\(lease)")]
         }

@@ -9,7 +9,11 @@ extension FleetMember {
             try await Task.sleep(for: timeout)
             asking.cancel()
         }
-        let snapshot = await withTaskCancellationHandler { await asking.value } onCancel: { asking.cancel() }
+        let snapshot = await withTaskCancellationHandler {
+            await asking.value
+        } onCancel: {
+            asking.cancel()
+        }
         timer.cancel()
         guard let snapshot else {
             logger.warning("The fleet is not known at the start: etcd does not answer. This host serves what it has.")

@@ -85,7 +85,9 @@ public actor FleetMember: ServiceLifecycle.Service {
         while !Task.isCancelled {
             do throws(EtcdError) {
                 let isNew = lease == 0
-                if isNew { lease = try await etcd.grantLease(configuration.leaseSeconds) } else {
+                if isNew {
+                    lease = try await etcd.grantLease(configuration.leaseSeconds)
+                } else {
                     try await etcd.keepAlive(lease)
                 }
                 try await publish()

@@ -71,7 +71,8 @@ extension FleetMember {
             _ = try host.rollback(module, to: isServing ? nil : release.version)
         }
         guard let now = served.named(module)?.record.release, now.digest == release.digest else {
-            throw FleetError("The kept version \(release.version) of \(module) is not the one with the digest \(release.digest).")
+            throw FleetError(
+                "The kept version \(release.version) of \(module) is not the one with the digest \(release.digest).")
         }
     }
 
@@ -120,12 +121,14 @@ extension FleetMember {
     ) async throws(FleetError) {
         let end = ContinuousClock.now + configuration.replaceTimeout
         while true {
-            if let now = served.named(module), now.record.release.digest == release.digest {
-                guard now.record.release.version == release.version else {
+            let now = served.named(module)?.record
+            if let now, now.release.digest == release.digest {
+                if now.release.version == release.version { return }
+                // Of a module that has not started, the file is known before its version.
+                if now.generation > 0 {
                     throw FleetError(
-                        "The file \(release.file ?? "") is \(module) \(now.record.release.version), not \(release.version).")
+                        "The file \(release.file ?? "") is \(module) \(now.release.version), not \(release.version).")
                 }
-                return
             }
             if let reason = failures.reason { throw FleetError("\(module) \(release.shown) does not start: \(reason)") }
             if let other = gateway.host.modules.first(where: { $0.file == path })?.name, other != module {
@@ -133,8 +136,8 @@ extension FleetMember {
             }
             guard ContinuousClock.now < end, !Task.isCancelled else {
                 throw FleetError(
-                    "\(module) \(release.shown) does not serve within \(configuration.replaceTimeout) after its file was put into the plugins folder."
-                )
+                    "\(module) \(release.shown) does not serve within \(configuration.replaceTimeout) after its file was put "
+                        + "into the plugins folder; \(now?.release.version ?? "no version") serves.")
             }
             try? await Task.sleep(for: .milliseconds(25))
         }

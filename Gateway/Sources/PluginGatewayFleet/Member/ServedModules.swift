@@ -12,8 +12,16 @@ final class ServedModules: Sendable {
     }
 
     private let host: PluginHost
-    /// The digest of each generation; a generation never changes.
-    private let digests = Mutex<[Int: String]>([:])
+    /// The content of a file, without reading it: a generation never changes, and a file that is written looks different.
+    private struct Content: Hashable {
+        var generation: Int?
+        var path = ""
+        var size: UInt64?
+        var modified: Date?
+        var number: Int?
+    }
+
+    private let digests = Mutex<[Content: String]>([:])
 
     init(_ host: PluginHost) { self.host = host }
 
@@ -21,7 +29,7 @@ final class ServedModules: Sendable {
     func all() -> [Served] {
         let modules = host.modules.filter { $0.state == .active || $0.state == .registered }
         let served = modules.compactMap(served)
-        let present = Set(modules.compactMap(\.generation))
+        let present = Set(modules.map(content))
         digests.withLock { digests in digests = digests.filter { present.contains($0.key) } }
         return served
     }
@@ -42,11 +50,20 @@ final class ServedModules: Sendable {
     }
 
     private func digest(of status: ModuleStatus, _ name: String) -> String? {
-        if let generation = status.generation, let known = digests.withLock({ $0[generation] }) { return known }
+        let content = content(status)
+        if let known = digests.withLock({ $0[content] }) { return known }
         // The copy that was opened, since the file may have changed in the meantime.
         let copy = status.generation == nil ? nil : (try? host.servedManifest(of: name))?.copy
         guard let digest = try? ModuleFiles.digest(copy ?? status.file) else { return nil }
-        if let generation = status.generation { digests.withLock { $0[generation] = digest } }
+        digests.withLock { $0[content] = digest }
         return digest
+    }
+
+    private func content(_ status: ModuleStatus) -> Content {
+        if let generation = status.generation { return Content(generation: generation) }
+        let attributes = try? FileManager.default.attributesOfItem(atPath: status.file)
+        return Content(
+            path: status.file, size: attributes?[.size] as? UInt64, modified: attributes?[.modificationDate] as? Date,
+            number: attributes?[.systemFileNumber] as? Int)
     }
 }

@@ -10,11 +10,15 @@ extension FleetMember {
     /// - Returns: Whether something was done, so that there may be more.
     func act(_ snapshot: FleetSnapshot) async throws(EtcdError) -> Bool {
         guard isKnown else { return false }
+        // The end of the last step could not be written.
+        if snapshot.lockLease == lease { try await unlock(lease) }
         if let rollout = snapshot.rollout {
             let step = rollout.steps[name]
             switch rollout.state {
             case .running:
-                if step?.state != .done { return try await locked { () throws(StepError) in try await self.goForward(rollout) } }
+                if step?.state != .done {
+                    return try await locked { () throws(StepError) in try await self.goForward(rollout) }
+                }
                 return try await finish(snapshot, rollout)
             case .paused: break
             case .goingBack, .wentBack, .failed:
@@ -100,7 +104,9 @@ extension FleetMember {
         let desired = try? await look().desired[module]
         try await update(id) { record throws(StepError) in
             guard record.state == .running else { throw .overtaken }
-            guard record.steps[name] == nil || record.steps[name]?.state == .replacing || record.steps[name]?.state == .observing
+            guard
+                record.steps[name] == nil || record.steps[name]?.state == .replacing
+                    || record.steps[name]?.state == .observing
             else { throw .overtaken }
             var step = record.steps[name] ?? .init(state: .replacing, before: nil)
             if record.steps[name] == nil {
@@ -114,6 +120,7 @@ extension FleetMember {
         do throws(FleetError) {
             try await replace(module, by: rollout.release, drain: .seconds(rollout.drain))
         } catch {
+            if Task.isCancelled { throw .overtaken }
             logger.error("The rollout of \(module) \(rollout.release.shown) fails here: \(error)")
             try await update(id) { record in record.turnBack("\(name): \(error)", name) }
             return
@@ -167,6 +174,7 @@ extension FleetMember {
         do throws(FleetError) {
             try await goBack(rollout.module, to: step.before, drain: .seconds(rollout.drain))
         } catch {
+            if Task.isCancelled { throw .overtaken }
             logger.error("\(rollout.module) cannot go back: \(error)")
             problem = "\(rollout.module) cannot go back: \(error)"
             try await update(rollout.id) { record in

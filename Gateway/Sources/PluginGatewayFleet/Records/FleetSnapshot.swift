@@ -14,6 +14,8 @@ public struct FleetSnapshot: Sendable {
     /// What cannot be read, one text for each key. It is ignored.
     public var problems: [String] = []
 
+    /// The lease of the host that takes its step; 0 for none.
+    var lockLease = 0
     /// The revision of ``rollout``; 0 if there is none. Also set if it cannot be read.
     var rolloutRevision = 0
     /// Whether there is a rollout that cannot be read.
@@ -77,6 +79,7 @@ struct FleetKeys: Sendable {
         }
         if let entry = answers[3].entries.first {
             snapshot.lockHolder = String(decoding: entry.value.prefix(64), as: UTF8.self).clean
+            snapshot.lockLease = entry.lease
             if entry.lease == 0 {
                 snapshot.problems.append(
                     "\(entry.key.clean) has no lease, so no host can begin its step. Delete it with etcdctl.")
@@ -113,8 +116,9 @@ extension FleetConfiguration {
     /// - Parameter text: The text.
     public static func isPrefix(_ text: String) -> Bool {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-        return text.utf8.count <= 256 && parts.enumerated().allSatisfy { number, part in
-            HostRecord.isName(String(part)) || (number == 0 && part.isEmpty && parts.count > 1)
-        }
+        return text.utf8.count <= 256
+            && parts.enumerated().allSatisfy { number, part in
+                HostRecord.isName(String(part)) || (number == 0 && part.isEmpty && parts.count > 1)
+            }
     }
 }

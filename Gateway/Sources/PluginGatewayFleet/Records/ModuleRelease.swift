@@ -32,14 +32,17 @@ public struct ModuleRelease: Sendable, Hashable {
     static func isDigest(_ text: String) -> Bool {
         text.utf8.count == 64
             && text.utf8.allSatisfy {
-                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+                    || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
             }
     }
 
     /// Whether a text can be the name of a file in the store: no path, not hidden, nothing that a terminal acts on.
     static func isFile(_ text: String) -> Bool {
         (1...255).contains(text.utf8.count) && !text.hasPrefix(".")
-            && text.utf8.allSatisfy { (0x21..<0x7F).contains($0) && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "\\") }
+            && text.utf8.allSatisfy {
+                (0x21..<0x7F).contains($0) && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "\\")
+            }
     }
 
     var json: Value {

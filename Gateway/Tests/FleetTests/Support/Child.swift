@@ -14,7 +14,9 @@ final class Child: Sendable {
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        if !FileManager.default.fileExists(atPath: log) { _ = FileManager.default.createFile(atPath: log, contents: nil) }
+        if !FileManager.default.fileExists(atPath: log) {
+            _ = FileManager.default.createFile(atPath: log, contents: nil)
+        }
         let handle = try FileHandle(forWritingTo: URL(filePath: log))
         try handle.seekToEnd()
         (process.standardOutput, process.standardError) = (handle, handle)

@@ -15,7 +15,8 @@ final class EtcdProcess {
         url = "http://\(address):\(client)"
         arguments = [
             "etcd", "--data-dir", "\(folder)/data", "--listen-client-urls", url, "--advertise-client-urls", url,
-            "--listen-peer-urls", "http://127.0.0.1:\(peer)", "--initial-advertise-peer-urls", "http://127.0.0.1:\(peer)",
+            "--listen-peer-urls", "http://127.0.0.1:\(peer)", "--initial-advertise-peer-urls",
+            "http://127.0.0.1:\(peer)",
             "--initial-cluster", "default=http://127.0.0.1:\(peer)", "--logger", "zap", "--log-level", "error",
         ]
         log = "\(folder)/log"
@@ -26,18 +27,18 @@ final class EtcdProcess {
     deinit { child.end() }
 
     /// Starts it again, with its data.
-    func restart() async throws {
+    ///
+    /// - Parameter client: A client that may read, if not everybody may.
+    func restart(with client: Etcd? = nil) async throws {
         child.end()
         _ = await child.status()
         child = try Child(arguments, log: log)
-        try await waitUntilReady()
+        try await waitUntilReady(client)
     }
 
-    private func waitUntilReady() async throws {
-        let etcd = try client()
-        let isReady = await becomesTrue { try await etcd.get("x") == nil }
-        await etcd.close()
-        guard isReady else { throw Failed(text: child.text) }
+    private func waitUntilReady(_ client: Etcd? = nil) async throws {
+        let etcd = try client ?? self.client()
+        guard await becomesTrue({ try await etcd.get("ready") == nil }) else { throw Failed(text: child.text) }
     }
 
     func client() throws -> Etcd { try Etcd(EtcdConfiguration(endpoints: [url])) }

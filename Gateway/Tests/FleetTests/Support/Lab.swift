@@ -110,7 +110,9 @@ final class Lab {
     /// The statistics of HAProxy: for each proxy and server, the numbers by their names.
     func balancerCounts() async throws -> [String: [String: String]] {
         let text = try await onThread { [folder] in try ask("show stat\n", "\(folder)/admin.sock") }
-        let rows = text.split(separator: "\n").map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
+        let rows = text.split(separator: "\n").map {
+            $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        }
         guard let names = rows.first else { return [:] }
         return Dictionary(
             rows.dropFirst().map { row in (row[1], Dictionary(zip(names, row)) { first, _ in first }) }
@@ -135,11 +137,12 @@ final class Lab {
 
     /// The lines that the modules of a host have written: what, version, number.
     func lines(of host: String) -> [(what: String, version: String, number: Int)] {
-        ((try? String(contentsOfFile: "\(folder)/\(host)/did", encoding: .utf8)) ?? "").split(separator: "\n").compactMap {
-            let parts = $0.split(separator: " ")
-            guard parts.count == 3, let number = Int(parts[2]) else { return nil }
-            return (String(parts[0]), String(parts[1]), number)
-        }
+        ((try? String(contentsOfFile: "\(folder)/\(host)/did", encoding: .utf8)) ?? "").split(separator: "\n")
+            .compactMap {
+                let parts = $0.split(separator: " ")
+                guard parts.count == 3, let number = Int(parts[2]) else { return nil }
+                return (String(parts[0]), String(parts[1]), number)
+            }
     }
 }
 
@@ -155,6 +158,8 @@ private func ask(_ line: String, _ path: String) throws -> String {
             connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
         }
     }
-    guard isConnected, write(descriptor, line, line.utf8.count) > 0 else { throw Failed(text: "No answer from \(path).") }
+    guard isConnected, write(descriptor, line, line.utf8.count) > 0 else {
+        throw Failed(text: "No answer from \(path).")
+    }
     return String(decoding: FileHandle(fileDescriptor: descriptor).readDataToEndOfFile(), as: UTF8.self)
 }

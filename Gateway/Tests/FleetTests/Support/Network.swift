@@ -43,7 +43,9 @@ final class Network {
     private static func removeAbandoned() {
         let spaces = (try? FileManager.default.contentsOfDirectory(atPath: "/run/netns")) ?? []
         let links = (try? FileManager.default.contentsOfDirectory(atPath: "/sys/class/net")) ?? []
-        for name in Set((spaces + links).filter { $0.hasPrefix("gf") }.map { $0.prefix { $0 == "g" || $0 == "f" || $0.isNumber } }) {
+        for name in Set(
+            (spaces + links).filter { $0.hasPrefix("gf") }.map { $0.prefix { $0 == "g" || $0 == "f" || $0.isNumber } })
+        {
             if let id = Int32(name.dropFirst(2)), kill(id, 0) != 0 { remove(String(name)) }
         }
     }
@@ -51,7 +53,8 @@ final class Network {
     private static func remove(_ prefix: String) {
         for host in hosts {
             let space = "\(prefix)-\(host)"
-            for id in ((try? run("ip", "netns", "pids", space)) ?? "").split(separator: "\n").compactMap({ Int32($0) }) {
+            for id in ((try? run("ip", "netns", "pids", space)) ?? "").split(separator: "\n").compactMap({ Int32($0) })
+            {
                 kill(id, SIGKILL)
             }
             _ = try? run("ip", "netns", "del", space)

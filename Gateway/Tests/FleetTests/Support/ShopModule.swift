@@ -28,7 +28,9 @@ enum ShopModule {
             }
             """
         func action(_ name: String, _ manifest: String) -> CModule.Action {
-            .init(name: name, manifest: "\"remote\": true, \(manifest)", parameters: ["id": "int"], body: "act(call, arguments);")
+            .init(
+                name: name, manifest: "\"remote\": true, \(manifest)", parameters: ["id": "int"],
+                body: "act(call, arguments);")
         }
         module.targets = [.init(name: "Shop", actions: [action("look", "\"idempotent\": true, "), action("buy", "")])]
         module.setUp = "write_down(\"up\", milliseconds());"
