@@ -114,4 +114,30 @@ struct EtcdTests {
         try await process.restart(with: etcd)
         #expect(try await etcd.get("x") == nil)
     }
+
+    @Test func `etcd is reached by TLS, with a certificate of the client`() async throws {
+        let folder = try makeFolder()
+        try run(
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+            "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "\(folder)/key.pem", "-out",
+            "\(folder)/certificate.pem")
+        var configuration = EtcdConfiguration(endpoints: [])
+        configuration.certificateAuthority = "\(folder)/certificate.pem"
+        (configuration.certificate, configuration.key) = ("\(folder)/certificate.pem", "\(folder)/key.pem")
+        let process = try await EtcdProcess(tls: configuration)
+        #expect(process.url.hasPrefix("https://"))
+        let etcd = try process.client()
+        try await etcd.put("x", [1])
+        #expect(try await etcd.get("x")?.value == [1])
+        for keyPath in [\EtcdConfiguration.certificateAuthority, \.certificate] {
+            var other = configuration
+            other.endpoints = [process.url]
+            other[keyPath: keyPath] = nil
+            let stranger = try Etcd(other)
+            await #expect(throws: EtcdError.self) { try await stranger.get("x") }
+        }
+        configuration.endpoints = [process.url]
+        configuration.certificateAuthority = "\(folder)/absent.pem"
+        #expect(throws: EtcdError.self) { try Etcd(configuration) }
+    }
 }

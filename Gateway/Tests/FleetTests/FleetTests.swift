@@ -21,7 +21,16 @@ struct FleetTests {
         #expect(first.status == 0, "\(first.output) \(lab.logs)")
         #expect(await load.more(100))
 
-        // A host is killed, and returns.
+        // Each host has left the balancer meanwhile.
+        let counts = try await lab.balancerCounts()
+        for host in Network.hosts { #expect(Int(counts[host]?["chkdown"] ?? "") ?? 0 > 0) }
+
+        // A host is killed, within a request that is not idempotent, and returns.
+        #expect(
+            await becomesTrue {
+                guard let last = lab.lines(of: "host2").last, last.what == "did", last.number % 3 == 0 else { return false }
+                return !load.all.contains { $0.id == last.number }
+            })
         let killed = now()
         lab.hosts["host2"]?.send(SIGKILL)
         #expect(await load.more(300))
@@ -74,6 +83,7 @@ struct FleetTests {
         // What is not idempotent can only be lost with the host that was killed.
         let failed = requests.filter { !$0.isIdempotent && $0.answer == nil && !$0.isBroken }
         #expect(failed.allSatisfy { abs($0.begin - killed) < 5000 }, "\(failed.prefix(5))")
+        #expect(failed.contains { times[$0.id] == 1 }, "No request was lost with the host that was killed within one.")
 
         // Each answer is of a version that its host served then, and of that host.
         let wrong = requests.filter { request in

@@ -27,7 +27,14 @@ struct MemberTests {
         let members = [try await fleet.start("host1"), try await fleet.start("host2")]
         #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 2 })
         let release = try fleet.release("1.1.0")
-        _ = try await fleet.rollOut(release)
+        _ = try await fleet.rollOut(release, soak: 0.4)
+        var most = 0
+        _ = await becomesTrue {
+            guard let record = try await fleet.control.snapshot().rollout else { return false }
+            most = max(most, record.steps.values.count { $0.state != .done })
+            return !record.isActive
+        }
+        #expect(most == 1, "Hosts replace the module one after the other.")
         let end = try #require(try await fleet.end())
         #expect(end.state == .done && end.steps.values.allSatisfy { $0.state == .done })
         #expect(members.map(\.version) == ["1.1.0", "1.1.0"])

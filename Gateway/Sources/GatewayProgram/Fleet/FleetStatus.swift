@@ -90,8 +90,12 @@ extension FleetCommand {
                 request.headers.add(name: "Authorization", value: "Bearer \(token)")
             }
             let document: Value
+            var configuration = HTTPClient.Configuration()
+            configuration.connectionPool.retryConnectionEstablishment = false
+            let client = HTTPClient(configuration: configuration)
+            defer { client.shutdown { _ in } }
             do {
-                let response = try await HTTPClient.shared.execute(request, timeout: .seconds(10))
+                let response = try await client.execute(request, timeout: .seconds(10))
                 guard response.status == .ok else {
                     throw FleetCommand.failure("\(url)/openapi.json answers \(response.status.code).", 1)
                 }

@@ -4,21 +4,31 @@ import PluginGatewayFleet
 /// An etcd of its own for a test, on free ports.
 final class EtcdProcess {
     let url: String
+    private let configuration: EtcdConfiguration
     private let arguments: [String]
     private let log: String
     private(set) var child: Child
 
-    /// - Parameter address: The address to listen on.
-    init(_ address: String = "127.0.0.1") async throws {
+    /// - Parameters:
+    ///   - address: The address to listen on.
+    ///   - tls: The files with its certificate, which is also that of the clients; `nil` for no TLS.
+    init(_ address: String = "127.0.0.1", tls: EtcdConfiguration? = nil) async throws {
         let folder = try makeFolder()
         let (client, peer) = (try freePort(), try freePort())
-        url = "http://\(address):\(client)"
+        url = "\(tls == nil ? "http" : "https")://\(address):\(client)"
+        var configuration = tls ?? EtcdConfiguration(endpoints: [])
+        configuration.endpoints = [url]
+        self.configuration = configuration
+        var options: [String] = []
+        if let file = tls?.certificate, let key = tls?.key {
+            options = ["--cert-file", file, "--key-file", key, "--client-cert-auth", "--trusted-ca-file", file]
+        }
         arguments = [
             "etcd", "--data-dir", "\(folder)/data", "--listen-client-urls", url, "--advertise-client-urls", url,
             "--listen-peer-urls", "http://127.0.0.1:\(peer)", "--initial-advertise-peer-urls",
             "http://127.0.0.1:\(peer)",
             "--initial-cluster", "default=http://127.0.0.1:\(peer)", "--logger", "zap", "--log-level", "error",
-        ]
+        ] + options
         log = "\(folder)/log"
         child = try Child(arguments, log: log)
         try await waitUntilReady()
@@ -41,7 +51,7 @@ final class EtcdProcess {
         guard await becomesTrue({ try await etcd.get("ready") == nil }) else { throw Failed(text: child.text) }
     }
 
-    func client() throws -> Etcd { try Etcd(EtcdConfiguration(endpoints: [url])) }
+    func client() throws -> Etcd { try Etcd(configuration) }
 }
 
 /// Returns a port that was free a moment ago.

@@ -21,6 +21,7 @@ enum ShopModule {
             static void act(const plugin_call *call, const plugin_value *arguments) {
                 int64_t id = arguments[0].as.integer;
                 write_down("did", id);
+                if (id % 3 == 0) usleep(40000); /* what is not idempotent, so that a host can be killed within it */
                 \(body)
                 char answer[100];
                 snprintf(answer, sizeof answer, "\(version) %s %lld", getenv("FLEET_NAME"), (long long)id);
