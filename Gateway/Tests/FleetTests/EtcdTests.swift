@@ -118,7 +118,8 @@ struct EtcdTests {
     @Test func `etcd is reached by TLS, with a certificate of the client`() async throws {
         let folder = try makeFolder()
         try run(
-            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
+            "2",
             "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "\(folder)/key.pem", "-out",
             "\(folder)/certificate.pem")
         var configuration = EtcdConfiguration(endpoints: [])

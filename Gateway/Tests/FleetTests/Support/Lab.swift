@@ -91,6 +91,7 @@ final class Lab {
         try write("/call/Shop/look\n", to: "\(folder)/idempotent.list")
         try replace("/etc/haproxy/idempotent.list", "\(folder)/idempotent.list")
         try replace("/run/haproxy/admin.sock", "\(folder)/admin.sock")
+        try replace("abns@pluginhost-gateways", "abns@pluginhost-gateways-\(getpid())")
         try replace("bind :8080", "bind \(network.address):\(port)")
         for (number, host) in Network.hosts.enumerated() {
             try replace("10.0.0.1\(number + 1):8080", "\(network.address(of: host)):8080")
@@ -107,7 +108,7 @@ final class Lab {
 
     // MARK: Counters
 
-    /// The statistics of HAProxy: for each proxy and server, the numbers by their names.
+    /// The statistics of HAProxy: for each `proxy/server`, the numbers by their names.
     func balancerCounts() async throws -> [String: [String: String]] {
         let text = try await onThread { [folder] in try ask("show stat\n", "\(folder)/admin.sock") }
         let rows = text.split(separator: "\n").map {
@@ -115,14 +116,14 @@ final class Lab {
         }
         guard let names = rows.first else { return [:] }
         return Dictionary(
-            rows.dropFirst().map { row in (row[1], Dictionary(zip(names, row)) { first, _ in first }) }
+            rows.dropFirst().map { row in ("\(row[0])/\(row[1])", Dictionary(zip(names, row)) { first, _ in first }) }
         ) { first, _ in first }
     }
 
     /// Whether the balancer sends requests to all hosts.
     func areAllUp() async throws -> Bool {
         let counts = try await balancerCounts()
-        return Network.hosts.allSatisfy { counts[$0]?["status"] == "UP" }
+        return Network.hosts.allSatisfy { counts["gateways/\($0)"]?["status"] == "UP" }
     }
 
     /// The number of calls that a host has counted.

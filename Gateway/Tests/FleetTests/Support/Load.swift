@@ -16,8 +16,6 @@ final class Load: Sendable {
         /// `nil` if there was no answer.
         let status: Int?
         let text: String
-        /// How often it was sent.
-        let sent: Int
         /// The server, as HAProxy says.
         let server: String?
 
@@ -80,22 +78,15 @@ final class Load: Sendable {
         request.body = .bytes(ByteBuffer(string: "{\"id\": \(id)}"))
         let begin = now()
         var (status, text, server) = (Int?.none, "", String?.none)
-        var sent = 0
-        // HAProxy closes the connection without an answer if that of the server breaks while it is used again: then it is up
-        // to the client to send again what may be sent twice (RFC 9112, 9.3.1).
-        repeat {
-            sent += 1
-            do {
-                let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
-                text = String(buffer: try await response.body.collect(upTo: 1 << 16))
-                (status, server) = (Int(response.status.code), response.headers.first(name: "X-Served-By"))
-            } catch {
-                text = "\(error)"
-            }
-        } while isIdempotent && status == nil && sent < 2
+        do {
+            let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
+            text = String(buffer: try await response.body.collect(upTo: 1 << 16))
+            (status, server) = (Int(response.status.code), response.headers.first(name: "X-Served-By"))
+        } catch {
+            text = "\(error)"
+        }
         let answer = Request(
-            id: id, isIdempotent: isIdempotent, begin: begin, end: now(), status: status, text: text, sent: sent,
-            server: server)
+            id: id, isIdempotent: isIdempotent, begin: begin, end: now(), status: status, text: text, server: server)
         requests.withLock { $0.append(answer) }
     }
 }
