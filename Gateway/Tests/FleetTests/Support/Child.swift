@@ -29,6 +29,7 @@ final class Child: Sendable {
     deinit { end() }
 
     var text: String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
+    var id: Int32 { process.withLock { $0.processIdentifier } }
     var hasEnded: Bool { process.withLock { !$0.isRunning } }
 
     func send(_ signal: Int32) { process.withLock { if $0.isRunning { kill($0.processIdentifier, signal) } } }

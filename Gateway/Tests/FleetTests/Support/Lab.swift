@@ -8,12 +8,16 @@ import PluginGatewayFleet
 final class Lab {
     static let token = "0123456789abcdef0123456789abcdef"
 
+    /// The program of the hosts: of a release build, for measurements.
+    private static let program =
+        ProcessInfo.processInfo.environment["GATEWAY_PROGRAM"] ?? "\(buildFolder)/pluginhost-gateway"
+
     let network: Network
     let folder: String
     let etcd: EtcdProcess
     let address: String
     let control: FleetControl
-    private var balancer: Child?
+    private(set) var balancer: Child?
     private(set) var hosts: [String: Child] = [:]
     private let port: Int
 
@@ -62,7 +66,7 @@ final class Lab {
     func start(_ host: String) throws {
         hosts[host] = try Child(
             network.enter(host)
-                + ["\(buildFolder)/pluginhost-gateway", "serve", "--config", "\(folder)/\(host)/gateway.json"],
+                + [Self.program, "serve", "--config", "\(folder)/\(host)/gateway.json"],
             log: "\(folder)/\(host)/log",
             environment: ["FLEET_LOG": "\(folder)/\(host)/did", "FLEET_NAME": host, "TMPDIR": "\(folder)/\(host)"])
     }
@@ -119,6 +123,9 @@ final class Lab {
             rows.dropFirst().map { row in ("\(row[0])/\(row[1])", Dictionary(zip(names, row)) { first, _ in first }) }
         ) { first, _ in first }
     }
+
+    /// Says something to the balancer by its socket.
+    func tellBalancer(_ line: String) throws -> String { try ask("\(line)\n", "\(folder)/admin.sock") }
 
     /// Whether the balancer sends requests to all hosts.
     func areAllUp() async throws -> Bool {
