@@ -20,6 +20,7 @@ let package = Package(
     products: [
         .library(name: "PluginGateway", targets: ["PluginGateway"]),
         .library(name: "RemoteModules", targets: ["RemoteModules"]),
+        .library(name: "PluginGatewayFleet", targets: ["PluginGatewayFleet"]),
         .executable(name: "pluginhost-gateway", targets: ["GatewayProgram"]),
     ],
     dependencies: [
@@ -36,6 +37,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-asn1", from: "1.1.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     ],
     targets: [
         .target(
@@ -66,17 +68,31 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             swiftSettings: settings),
+        .target(
+            name: "PluginGatewayFleet",
+            dependencies: [
+                "PluginGateway", host, abi, logging, lifecycle,
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: settings),
         .executableTarget(
             name: "GatewayProgram",
             dependencies: [
-                "PluginGateway", "RemoteModules", host, abi, hummingbird, logging, lifecycle,
+                "PluginGateway", "PluginGatewayFleet", "RemoteModules", host, abi, hummingbird, logging, lifecycle,
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "HummingbirdTLS", package: "hummingbird"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
@@ -105,6 +121,15 @@ let package = Package(
                 "RemoteModules", "PluginGateway", "GatewayProgram", host, abi, hummingbird, logging, lifecycle,
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ],
+            swiftSettings: testSettings),
+        .testTarget(
+            name: "FleetTests",
+            dependencies: [
+                "PluginGateway", "PluginGatewayFleet", "GatewayProgram", host, abi, hummingbird, logging, lifecycle,
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
             ],
             swiftSettings: testSettings),
     ]

@@ -7,7 +7,7 @@ import PluginHost
 struct GatewayProgram: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pluginhost-gateway", abstract: "Serves the modules of a plugins folder over HTTP.",
-        subcommands: [Serve.self])
+        subcommands: [Serve.self, FleetCommand.self])
 
     /// The process of an isolated module is this program, too.
     static func main() async {

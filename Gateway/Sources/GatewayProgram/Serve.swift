@@ -6,6 +6,7 @@ import Logging
 import Metrics
 import NIOCore
 import PluginGateway
+import PluginGatewayFleet
 import PluginHost
 import ServiceLifecycle
 import UnixSignals
@@ -155,7 +156,17 @@ struct Serve: AsyncParsableCommand {
                 }
                 fflush(nil)
             }, logger: logger)
-        var group = ServiceGroupConfiguration(services: remote + gateway.services(application), logger: logger)
+        var services: [any Service] = remote + gateway.services(application)
+        if let fleet = settings.fleet {
+            var logger = Logger(label: "fleet", factory: StreamLogHandler.standardError(label:))
+            logger.logLevel = .notice
+            do throws(EtcdError) {
+                services.append(try FleetMember(gateway, fleet, logger: logger))
+            } catch {
+                throw ValidationError("“fleet”: \(error)")
+            }
+        }
+        var group = ServiceGroupConfiguration(services: services, logger: logger)
         // For what does not end by itself: clients that do not read.
         group.maximumGracefulShutdownDuration =
             settings.gateway.drainDelay + settings.gateway.drainTimeout + .seconds(20)

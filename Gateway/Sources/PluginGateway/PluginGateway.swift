@@ -32,12 +32,14 @@ public final class PluginGateway: Sendable {
     let departures: Departures
     let callTimes = CallTimes()
     let meters: CallMeters
+    let tallies = CallTallies()
     let pageChanges = PageChanges()
     let pageRoutes = PageRoutes()
     let unsent: UnsentResults
     /// How many bodies are being read.
     let bodies = Mutex(0)
     private let phase = Mutex(Phase.starting)
+    private let isTakenOut = Mutex(false)
 
     /// The phases of a gateway's life.
     enum Phase: Sendable {
@@ -69,8 +71,17 @@ public final class PluginGateway: Sendable {
         departures = Departures(writeTimeout: configuration.writeTimeout, bodyLimit: configuration.bodyLimit)
     }
 
-    /// Whether calls are accepted: the host has started, and the gateway is not ending.
-    public var isReady: Bool { phase.withLock { $0 == .ready } }
+    /// What `/readyz` answers: the host has started, the gateway is not ending, and it is not taken out.
+    public var isReady: Bool { phase.withLock { $0 == .ready } && !isTakenOut.withLock { $0 } }
+
+    /// Whether the host has started.
+    public var hasStarted: Bool { phase.withLock { $0 != .starting } }
+
+    /// Takes the gateway out of the balancers before it, or puts it back. While it is out, `/readyz` answers 503;
+    /// requests that come anyway are served as usual.
+    ///
+    /// - Parameter isOut: Whether it is out.
+    public func takeOut(_ isOut: Bool) { isTakenOut.withLock { $0 = isOut } }
 
     /// Enters a phase, unless a later one has been reached.
     func enter(_ next: Phase) {

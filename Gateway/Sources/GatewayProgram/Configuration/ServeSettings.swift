@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import PluginABI
 import PluginGateway
+import PluginGatewayFleet
 import PluginHost
 
 /// The settings of `serve`, from its configuration file and its options.
@@ -19,6 +20,8 @@ struct ServeSettings {
     var idleTimeout = 60.0
     /// ``GatewayConfiguration/access`` is set when the files are read.
     var gateway = GatewayConfiguration()
+    /// How the host takes part in a fleet; `nil` if it does not.
+    var fleet: FleetConfiguration?
     var host: HostConfiguration = {
         var host = HostConfiguration(folders: [])
         host.schemes = ["app", "call"]
@@ -58,7 +61,7 @@ struct ServeSettings {
             value, in: file,
             [
                 "plugins", "listen", "prefix", "tokens", "tls", "hosts", "cors", "limits", "timeouts", "host", "page",
-                "remote",
+                "remote", "fleet",
             ])
         host.folders = try node.paths("plugins") ?? []
         listen = try node.text("listen") ?? listen
@@ -91,6 +94,7 @@ struct ServeSettings {
         try readTimeouts(node)
         try host.read(node)
         try readRemote(node)
+        fleet = try FleetConfiguration(node, listen: listen)
     }
 
     /// Whether the path of a request can begin with a text.

@@ -211,6 +211,7 @@ final class Catalog: Sendable {
         let name: String
         let summary: String
         let isRemote: Bool
+        let isIdempotent: Bool
         let hasRest: Bool
         /// The text of the result's type; empty if the manifest does not name it.
         let result: String
@@ -220,6 +221,7 @@ final class Catalog: Sendable {
             name = node["name"]?.string ?? ""
             summary = node["summary"]?.string ?? ""
             isRemote = node["remote"].map { $0.bool ?? true } ?? false
+            isIdempotent = node["idempotent"]?.bool ?? false
             hasRest = node["rest"] != nil && node["rest"]?.bool != false
             result = node["result"]?.string ?? ""
             parameters = (node["parameters"]?.list ?? []).map(Parameter.init)

@@ -82,6 +82,7 @@ struct OpenAPI {
             "operationId": .string(id), "tags": [.string(module.name)], "responses": responses(action, types),
         ]
         if !action.summary.isEmpty { operation["summary"] = .string(action.summary) }
+        if action.isIdempotent { operation["x-idempotent"] = true }
         return operation
     }
 

@@ -12,6 +12,7 @@ extension PluginGateway {
         let code = problem.map { Problem.statuses[$0.error.code] == nil ? "module" : $0.error.code.rawValue } ?? "ok"
         let duration = ContinuousClock.now - start
         meters.of(call.module ?? "", isKnown ? call.action ?? "" : "").count(code, duration)
+        if let module = call.module { tallies.add(module, problem, duration) }
         if configuration.page != .off, isKnown, let action = call.action { callTimes.add(action, duration) }
     }
 

@@ -1,0 +1,48 @@
+import Foundation
+
+/// How a host takes part in a fleet.
+public struct FleetConfiguration: Sendable {
+    /// How to reach etcd.
+    public var etcd: EtcdConfiguration
+    /// The name of the host in the fleet: letters, digits, `.`, `-` and `_`, at most 64.
+    public var name: String
+    /// Where the balancer reaches the host, such as `10.0.0.5:8080`. It is only shown.
+    public var address: String
+    /// The folder in which the operator's tools put the files of modules; `nil` if the host does not replace any.
+    public var store: String?
+    /// The beginning of the keys in etcd, without a slash at its end.
+    public var prefix = "pluginhost"
+    /// How long etcd remembers the host after it was last heard of, in seconds, 1 or more.
+    public var leaseSeconds = 10
+    /// How long the host is out of the balancer before it replaces a module on its own, to do what is desired.
+    public var drain: Duration = .seconds(2)
+    /// How long a starting host waits for etcd before it serves what it has.
+    public var joinTimeout: Duration = .seconds(3)
+    /// How long the host may take to serve a file that has been put into its plugins folder.
+    public var replaceTimeout: Duration = .seconds(60)
+    /// The longest time after which the host looks whether there is something to do, if etcd has not told it.
+    public var pollInterval: Duration = .seconds(5)
+
+    /// - Parameters:
+    ///   - etcd: How to reach etcd.
+    ///   - name: The name of the host in the fleet.
+    ///   - address: Where the balancer reaches the host.
+    ///   - store: The folder with the files of modules.
+    public init(etcd: EtcdConfiguration, name: String, address: String, store: String?) {
+        (self.etcd, self.name, self.address, self.store) = (etcd, name, address, store)
+    }
+}
+
+/// Why a host could not do its step, or a command was refused.
+public struct FleetError: Error, Sendable, CustomStringConvertible {
+    public let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// Runs a body that blocks on a thread of its own.
+func onThread<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Result, any Error>) in
+        Thread.detachNewThread { continuation.resume(with: Swift.Result { try body() }) }
+    }
+}

@@ -1,0 +1,215 @@
+import Foundation
+public import Logging
+import PluginABI
+public import PluginGateway
+import PluginHost
+public import ServiceLifecycle
+
+/// A host that takes part in a fleet: it tells etcd what it serves, brings itself to what is desired, and does its steps
+/// of rollouts. A service of the group that runs the gateway, after ``/PluginGateway/PluginGateway/readiness``.
+///
+/// The gateway is taken out (`/readyz` answers 503) until the host has started and serves what is desired, if etcd
+/// answers within ``FleetConfiguration/joinTimeout``. Calls never wait for etcd.
+public actor FleetMember: ServiceLifecycle.Service {
+    let configuration: FleetConfiguration
+    let gateway: PluginGateway
+    let etcd: Etcd
+    let keys: FleetKeys
+    let logger: Logger
+    let served: ServedModules
+
+    /// The lease that the host lives by; 0 for none.
+    var lease = 0
+    var state = HostRecord.State.starting
+    /// What keeps the host from what is desired.
+    var problem: String?
+    /// What was last written to etcd under ``lease``.
+    private var published: HostRecord?
+    /// Desired releases that could not be served, and when they are tried again.
+    var failedReleases: [String: (release: ModuleRelease, until: ContinuousClock.Instant)] = [:]
+    private var reported: [String: String] = [:]
+
+    private let wakes: AsyncStream<Void>
+    private let waker: AsyncStream<Void>.Continuation
+
+    /// Makes a member, and takes the gateway out until it has joined.
+    ///
+    /// - Parameters:
+    ///   - gateway: The gateway.
+    ///   - configuration: The settings.
+    ///   - logger: The log.
+    /// - Throws: An ``EtcdError`` for files of TLS that cannot be used.
+    public init(
+        _ gateway: PluginGateway, _ configuration: FleetConfiguration,
+        logger: Logger = Logger(label: "PluginGatewayFleet")
+    ) throws(EtcdError) {
+        (self.gateway, self.configuration, self.logger) = (gateway, configuration, logger)
+        etcd = try Etcd(configuration.etcd)
+        keys = FleetKeys(prefix: configuration.prefix)
+        served = ServedModules(gateway.host)
+        (wakes, waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        gateway.takeOut(true)
+    }
+
+    var name: String { configuration.name }
+
+    /// Runs until the group ends, or the task is cancelled.
+    public func run() async {
+        _ = try? await cancelWhenGracefulShutdown { try await self.takePart() }
+        gateway.takeOut(true)
+        await leave()
+        await etcd.close()
+    }
+
+    private func takePart() async throws {
+        let changes = gateway.host.changes
+        while !gateway.hasStarted { try await Task.sleep(for: .milliseconds(20)) }
+        await join()
+        try Task.checkCancellation()
+        state = .ready
+        gateway.takeOut(false)
+        await withTaskGroup { group in
+            group.addTask { await self.keepLease() }
+            group.addTask { await self.watch() }
+            group.addTask { await self.tick() }
+            group.addTask { [waker] in for await _ in changes { waker.yield() } }
+            group.addTask { await self.work() }
+        }
+    }
+
+    // MARK: The lease
+
+    /// Keeps the lease, and makes a new one when it was lost.
+    private func keepLease() async {
+        var pause = Pause()
+        while !Task.isCancelled {
+            do throws(EtcdError) {
+                let isNew = lease == 0
+                if isNew {
+                    lease = try await etcd.grantLease(configuration.leaseSeconds)
+                } else {
+                    try await etcd.keepAlive(lease)
+                }
+                try await publish()
+                if isNew { waker.yield() }
+                pause = Pause()
+                report("etcd", nil)
+                try? await Task.sleep(for: .seconds(configuration.leaseSeconds) / 3)
+            } catch {
+                if error.code == .leaseNotFound { forgetLease() }
+                report("etcd", "The fleet is not known, and this host serves what it has: \(error)")
+                await pause.wait()
+            }
+        }
+    }
+
+    private func forgetLease() { (lease, published) = (0, nil) }
+
+    /// Writes what this host is, if that has changed.
+    func publish() async throws(EtcdError) {
+        guard lease != 0 else { return }
+        let modules = (try? await onThread { [served] in served.all() }) ?? []
+        let record = HostRecord(
+            name: name, address: configuration.address, state: state,
+            modules: modules.map(\.record).sorted { $0.name < $1.name }, problem: problem)
+        guard record != published else { return }
+        let (key, value, lease) = (keys.host(name), Array(record.json.json.utf8), lease)
+        do throws(EtcdError) {
+            if published == nil, let other = try await etcd.get(key), other.lease != lease,
+                let value = FleetKeys.value(other.value), value["address"]?.string != configuration.address
+            {
+                throw EtcdError(
+                    .refused,
+                    "Another host, at \(value["address"]?.string?.clean ?? "an unknown address"), has the name “\(name)”. "
+                        + "Give this one another name, or wait until that one is gone.")
+            }
+            try await etcd.put(key, value, lease: lease)
+        } catch {
+            if error.code == .leaseNotFound { forgetLease() }
+            throw error
+        }
+        if lease == self.lease { published = record }
+    }
+
+    /// Whether the other hosts know this one.
+    var isKnown: Bool { lease != 0 && published != nil }
+
+    /// Gives up the lease, so that the other hosts do not wait for it.
+    private func leave() async {
+        let (etcd, lease) = (etcd, lease)
+        guard lease != 0 else { return }
+        let leaving = Task { try? await etcd.revoke(lease) }
+        let timer = Task {
+            try await Task.sleep(for: .seconds(1))
+            leaving.cancel()
+        }
+        _ = await leaving.value
+        timer.cancel()
+    }
+
+    // MARK: Waking up
+
+    private func watch() async {
+        var pause = Pause()
+        while !Task.isCancelled {
+            let start = ContinuousClock.now
+            await withTaskGroup { [etcd, keys, waker] group in
+                group.addTask { try? await etcd.watch(keys.all) { waker.yield() } }
+                // A connection can be gone without a word.
+                group.addTask { try? await Task.sleep(for: .seconds(.random(in: 60...90))) }
+                await group.next()
+                group.cancelAll()
+            }
+            if ContinuousClock.now - start > .seconds(10) { pause = Pause() }
+            await pause.wait()
+        }
+    }
+
+    private func tick() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: configuration.pollInterval * Double.random(in: 0.7...1))
+            waker.yield()
+        }
+        waker.finish()
+    }
+
+    private func work() async {
+        for await _ in wakes where !Task.isCancelled {
+            do throws(EtcdError) {
+                repeat { try await publish() } while try await act(try await look()) && !Task.isCancelled
+            } catch {
+                logger.debug("\(error)")
+            }
+        }
+    }
+
+    /// Reads what etcd says, and reports what cannot be read.
+    func look() async throws(EtcdError) -> FleetSnapshot {
+        let snapshot = try await keys.snapshot(etcd)
+        report("keys", snapshot.problems.isEmpty ? nil : snapshot.problems.prefix(5).joined(separator: " "))
+        return snapshot
+    }
+
+    /// Logs a problem when it arises, and when it is over.
+    func report(_ topic: String, _ text: String?) {
+        guard reported[topic] != text else { return }
+        // The reason of an error may differ each time.
+        let isNew = reported[topic] == nil || topic != "etcd"
+        reported[topic] = text
+        if let text {
+            if isNew { logger.warning("\(text)") }
+        } else {
+            logger.notice(topic == "etcd" ? "The fleet is known again." : "The keys of the fleet can be read again.")
+        }
+    }
+}
+
+/// Pauses between tries: longer each time, up to 3 seconds, and never the same for two hosts.
+struct Pause {
+    private var length = 0.1
+
+    mutating func wait() async {
+        try? await Task.sleep(for: .seconds(length * .random(in: 0.5...1)))
+        length = min(3, length * 2)
+    }
+}

@@ -1,0 +1,184 @@
+import Foundation
+import Logging
+import PluginABI
+import PluginGateway
+import PluginHost
+import Synchronization
+
+extension FleetMember {
+    /// Lets the host serve a release of a module, and waits until it does.
+    ///
+    /// - Parameters:
+    ///   - module: The module.
+    ///   - release: The release.
+    ///   - drain: How long the host is out of the balancer before, if others are ready; `nil` if it is not in it.
+    /// - Throws: A ``FleetError``. The host then serves what it did before, or another version than wanted.
+    func replace(_ module: String, by release: ModuleRelease, drain: Duration?) async throws(FleetError) {
+        let current = served.named(module)
+        if current?.record.release.digest == release.digest { return }
+        let path = try path(of: module)
+        guard release.file != nil, let store = configuration.store else {
+            guard current?.record.release.version != nil else {
+                throw FleetError("It is not known which file of the store has \(module) \(release.shown).")
+            }
+            return try await outOfBalancer(drain) { () throws(FleetError) in
+                try await self.rollback(module, to: release)
+            }
+        }
+        let folder = URL(filePath: path).deletingLastPathComponent().path
+        // Before the host is taken out: a file that is missing or wrong changes nothing.
+        let copy = try await blocking { try ModuleFiles.stage(release, from: store, into: folder) }
+        try await outOfBalancer(drain) { () throws(FleetError) in
+            let failures = Failures(self.gateway.host, path)
+            defer { failures.end() }
+            try await self.blocking { try ModuleFiles.put(copy, at: path) }
+            try await self.wait(for: module, release, path, failures)
+        }
+    }
+
+    /// Lets the host serve again what it served before a rollout.
+    ///
+    /// - Parameters:
+    ///   - module: The module.
+    ///   - release: What it served; `nil` if it did not have the module.
+    ///   - drain: As for ``replace(_:by:drain:)``.
+    func goBack(_ module: String, to release: ModuleRelease?, drain: Duration?) async throws(FleetError) {
+        guard let release else {
+            guard served.named(module) != nil else { return }
+            return try await outOfBalancer(drain) { () throws(FleetError) in
+                try await self.blocking { [host = self.gateway.host] in _ = try host.remove(module) }
+            }
+        }
+        let current = served.named(module)
+        let isServing = current?.record.release.digest == release.digest
+        // The host may serve the old version although the file in its folder is the new one, if that does not start.
+        if isServing, let path = current?.path, (try? ModuleFiles.digest(path)) == release.digest { return }
+        do {
+            try await outOfBalancer(isServing ? nil : drain) { () throws(FleetError) in
+                try await self.rollback(module, to: release)
+            }
+        } catch {
+            logger.notice("\(module) does not go back to a kept version: \(error)")
+            guard release.file != nil else { throw error }
+            try await replace(module, by: release, drain: drain)
+        }
+    }
+
+    /// Puts back the kept version that has a digest.
+    private func rollback(_ module: String, to release: ModuleRelease) async throws(FleetError) {
+        let isServing = served.named(module)?.record.release.digest == release.digest
+        try await blocking { [host = gateway.host] in
+            _ = try host.rollback(module, to: isServing ? nil : release.version)
+        }
+        guard let now = served.named(module)?.record.release, now.digest == release.digest else {
+            throw FleetError(
+                "The kept version \(release.version) of \(module) is not the one with the digest \(release.digest).")
+        }
+    }
+
+    /// The path at which the file of a module lies, or will lie.
+    private func path(of module: String) throws(FleetError) -> String {
+        let modules = gateway.host.modules.filter { $0.name == module }
+        let status = modules.first { $0.state == .active || $0.state == .registered } ?? modules.first
+        guard let status else {
+            guard let folder = gateway.host.configuration.folders.first else {
+                throw FleetError("The host has no plugins folder.")
+            }
+            return "\(folder)/\(module).so"
+        }
+        guard status.file.hasPrefix("/") else {
+            throw FleetError("\(module) is a part of the program, and has no file that could be replaced.")
+        }
+        return status.file
+    }
+
+    /// Takes the host out of the balancer while it does something, if another host is ready to serve in its place.
+    private func outOfBalancer(
+        _ drain: Duration?, _ body: () async throws(FleetError) -> Void
+    ) async throws(FleetError) {
+        var isOut = false
+        if let drain, let hosts = try? await look().hosts,
+            hosts.values.contains(where: { $0.name != name && $0.state == .ready })
+        {
+            isOut = true
+            state = .replacing
+            gateway.takeOut(true)
+            try? await publish()
+            try? await Task.sleep(for: drain)
+        }
+        defer {
+            if isOut {
+                state = .ready
+                gateway.takeOut(false)
+            }
+        }
+        try await body()
+    }
+
+    /// Waits until a release serves.
+    private func wait(
+        for module: String, _ release: ModuleRelease, _ path: String, _ failures: Failures
+    ) async throws(FleetError) {
+        let end = ContinuousClock.now + configuration.replaceTimeout
+        while true {
+            let now = served.named(module)?.record
+            if let now, now.release.digest == release.digest {
+                if now.release.version == release.version { return }
+                // Of a module that has not started, the file is known before its version.
+                if now.generation > 0 {
+                    throw FleetError(
+                        "The file \(release.file ?? "") is \(module) \(now.release.version), not \(release.version).")
+                }
+            }
+            if let reason = failures.reason { throw FleetError("\(module) \(release.shown) does not start: \(reason)") }
+            if let other = gateway.host.modules.first(where: { $0.file == path })?.name, other != module {
+                throw FleetError("The file \(release.file ?? "") is the module \(other), not \(module).")
+            }
+            guard ContinuousClock.now < end, !Task.isCancelled else {
+                throw FleetError(
+                    "\(module) \(release.shown) does not serve within \(configuration.replaceTimeout) after its file was put "
+                        + "into the plugins folder; \(now?.release.version ?? "no version") serves.")
+            }
+            try? await Task.sleep(for: .milliseconds(25))
+        }
+    }
+
+    /// Runs a body that blocks on a thread of its own.
+    private func blocking<Result: Sendable>(
+        _ body: @escaping @Sendable () throws -> Result
+    ) async throws(FleetError) -> Result {
+        do {
+            return try await onThread(body)
+        } catch let error as FleetError {
+            throw error
+        } catch let error as PluginError {
+            throw FleetError(error.message)
+        } catch {
+            throw FleetError("\(error)")
+        }
+    }
+}
+
+/// Whether the host says that a file cannot be served.
+private final class Failures: Sendable {
+    private final class Found: Sendable {
+        let reason = Mutex<String?>(nil)
+    }
+
+    private let found = Found()
+    private let task: Task<Void, Never>
+
+    init(_ host: PluginHost, _ path: String) {
+        let (changes, found) = (host.changes, found)
+        task = Task {
+            for await change in changes {
+                guard case .failed(let status, _) = change, status.file == path else { continue }
+                found.reason.withLock { $0 = $0 ?? status.error?.message ?? "\(status.state)" }
+            }
+        }
+    }
+
+    var reason: String? { found.reason.withLock { $0 } }
+
+    func end() { task.cancel() }
+}

@@ -1,0 +1,235 @@
+import Foundation
+import Logging
+import PluginABI
+import PluginGateway
+import PluginHost
+
+extension FleetMember {
+    /// Does what there is to do for this host.
+    ///
+    /// - Returns: Whether something was done, so that there may be more.
+    func act(_ snapshot: FleetSnapshot) async throws(EtcdError) -> Bool {
+        guard isKnown else { return false }
+        // The end of the last step could not be written.
+        if snapshot.lockLease == lease { try await unlock(lease) }
+        if let rollout = snapshot.rollout {
+            let step = rollout.steps[name]
+            switch rollout.state {
+            case .running:
+                if step?.state != .done {
+                    return try await locked { () throws(StepError) in try await self.goForward(rollout) }
+                }
+                return try await finish(snapshot, rollout)
+            case .paused: break
+            case .goingBack, .wentBack, .failed:
+                if let step, step.state != .back, step.state != .failed {
+                    return try await locked { () throws(StepError) in try await self.goBack(rollout) }
+                }
+                if rollout.state == .goingBack { return try await finish(snapshot, rollout) }
+            case .done: break
+            }
+        }
+        return try await pursue(snapshot)
+    }
+
+    /// The end of a step before its time.
+    enum StepError: Error {
+        case etcd(EtcdError)
+        /// The rollout is another one, has another state, or the lock is lost.
+        case overtaken
+    }
+
+    // MARK: The lock
+
+    /// Does a step while no other host does one.
+    ///
+    /// - Returns: Whether it was done.
+    func locked(_ body: () async throws(StepError) -> Void) async throws(EtcdError) -> Bool {
+        let lease = lease
+        let lock: [EtcdOperation] = [.put(keys.lock, Array(name.utf8), lease: lease)]
+        let isFree: [EtcdCondition] = [.absent(keys.lock), .held(keys.host(name), by: lease)]
+        if try await etcd.transact(if: isFree, lock) == nil {
+            // It may be from a step whose end could not be written.
+            guard try await etcd.transact(if: [.held(keys.lock, by: lease)], lock) != nil else { return false }
+        }
+        do throws(StepError) {
+            try await body()
+        } catch {
+            try? await unlock(lease)
+            if case .etcd(let error) = error { throw error }
+            return false
+        }
+        try await unlock(lease)
+        return true
+    }
+
+    private func unlock(_ lease: Int) async throws(EtcdError) {
+        _ = try await etcd.transact(if: [.held(keys.lock, by: lease)], [.delete(keys.lock)])
+    }
+
+    /// Changes the record of a rollout, unless another rollout has taken its place.
+    ///
+    /// - Parameters:
+    ///   - id: The rollout.
+    ///   - change: Changes the record, and returns whether to write it.
+    /// - Returns: The record, with the change.
+    @discardableResult
+    private func update(
+        _ id: String, _ change: (inout RolloutRecord) throws(StepError) -> Void
+    ) async throws(StepError) -> RolloutRecord {
+        do throws(EtcdError) {
+            for _ in 0..<20 {
+                let snapshot = try await look()
+                guard var record = snapshot.rollout, record.id == id else { throw StepError.overtaken.asEtcd }
+                do throws(StepError) { try change(&record) } catch { throw error.asEtcd }
+                let written = try await etcd.transact(
+                    if: [.unchanged(keys.rollout, since: snapshot.rolloutRevision), .held(keys.lock, by: lease)],
+                    [.put(keys.rollout, Array(record.json.json.utf8))])
+                if written != nil { return record }
+                guard let lock = try await etcd.get(keys.lock), lock.lease == lease else {
+                    throw StepError.overtaken.asEtcd
+                }
+            }
+            throw StepError.overtaken.asEtcd
+        } catch {
+            throw error.code == .refused && error.description == StepError.mark ? .overtaken : .etcd(error)
+        }
+    }
+
+    // MARK: The steps
+
+    private func goForward(_ rollout: RolloutRecord) async throws(StepError) {
+        let (id, module) = (rollout.id, rollout.module)
+        let current = served.named(module)?.record.release
+        let desired = try? await look().desired[module]
+        try await update(id) { record throws(StepError) in
+            guard record.state == .running else { throw .overtaken }
+            guard
+                record.steps[name] == nil || record.steps[name]?.state == .replacing
+                    || record.steps[name]?.state == .observing
+            else { throw .overtaken }
+            var step = record.steps[name] ?? .init(state: .replacing, before: nil)
+            if record.steps[name] == nil {
+                step.before = current
+                if let desired, desired.digest == current?.digest { step.before = desired }
+            }
+            step.state = .replacing
+            record.steps[name] = step
+        }
+        let start = gateway.tally(of: module)
+        do throws(FleetError) {
+            try await replace(module, by: rollout.release, drain: .seconds(rollout.drain))
+        } catch {
+            if Task.isCancelled { throw .overtaken }
+            logger.error("The rollout of \(module) \(rollout.release.shown) fails here: \(error)")
+            try await update(id) { record in record.turnBack("\(name): \(error)", name) }
+            return
+        }
+        logger.notice("\(module) \(rollout.release.shown) serves.")
+        try? await publish()
+        try await update(id) { record in record.steps[name]?.state = .observing }
+        let (observed, problem, isCut) = await observe(rollout, before: Observation(start))
+        if isCut { throw .overtaken }
+        try await update(id) { record in
+            record.steps[name]?.observed = observed
+            if let problem {
+                record.turnBack("\(name): \(problem)", name)
+            } else if record.state != .goingBack {
+                record.steps[name]?.state = .done
+            }
+        }
+    }
+
+    /// Observes a new version until it has served long enough, or is not good enough.
+    private func observe(
+        _ rollout: RolloutRecord, before: Observation
+    ) async -> (Observation, problem: String?, isCut: Bool) {
+        let (start, tally) = (ContinuousClock.now, gateway.tally(of: rollout.module))
+        // Long enough for the balancer to notice that the host is back, before the next one leaves.
+        let end = start + .seconds(max(rollout.soak, rollout.drain))
+        var lastLook = start
+        while true {
+            let observed = Observation(gateway.tally(of: rollout.module).since(tally))
+            if let problem = observed.problem(rollout.limits, before: before) { return (observed, problem, false) }
+            guard served.named(rollout.module)?.record.release.digest == rollout.release.digest else {
+                let error = gateway.host.modules.first { $0.name == rollout.module }?.error?.message
+                return (observed, error ?? "the new version does not serve any more", false)
+            }
+            let now = ContinuousClock.now
+            if now >= end { return (observed, nil, false) }
+            if Task.isCancelled { return (observed, nil, true) }
+            if now - lastLook > .seconds(1) {
+                lastLook = now
+                // Somebody may have decided to go back. Without etcd, the observation goes on.
+                if let record = try? await look().rollout, record.id != rollout.id || record.state == .goingBack {
+                    return (observed, nil, true)
+                }
+            }
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
+    private func goBack(_ rollout: RolloutRecord) async throws(StepError) {
+        guard let step = rollout.steps[name] else { return }
+        do throws(FleetError) {
+            try await goBack(rollout.module, to: step.before, drain: .seconds(rollout.drain))
+        } catch {
+            if Task.isCancelled { throw .overtaken }
+            logger.error("\(rollout.module) cannot go back: \(error)")
+            problem = "\(rollout.module) cannot go back: \(error)"
+            try await update(rollout.id) { record in
+                record.steps[name]?.state = .failed
+                record.steps[name]?.reason = error.description
+            }
+            return
+        }
+        logger.notice("\(rollout.module) serves \(step.before?.shown ?? "no longer") again.")
+        try? await publish()
+        // The balancer must notice that the host is back.
+        try? await Task.sleep(for: .seconds(rollout.drain))
+        try await update(rollout.id) { record in record.steps[name]?.state = .back }
+    }
+
+    /// Ends a rollout, if all hosts have done their steps.
+    private func finish(_ snapshot: FleetSnapshot, _ rollout: RolloutRecord) async throws(EtcdError) -> Bool {
+        var record = rollout
+        var operations: [EtcdOperation] = []
+        let hosts = snapshot.hosts.values.filter { $0.state != .leaving }
+        if rollout.state == .running {
+            guard hosts.allSatisfy({ rollout.steps[$0.name]?.state == .done }) else { return false }
+            record.state = .done
+            operations = [.put(keys.desired(rollout.module), Array(rollout.release.json.json.utf8))]
+        } else {
+            let steps = hosts.compactMap { rollout.steps[$0.name]?.state }
+            guard steps.allSatisfy({ $0 == .back || $0 == .failed }) else { return false }
+            record.state = steps.contains(.failed) ? .failed : .wentBack
+        }
+        operations.append(.put(keys.rollout, Array(record.json.json.utf8)))
+        return try await etcd.transact(
+            if: [.unchanged(keys.rollout, since: snapshot.rolloutRevision)], operations) != nil
+    }
+}
+
+extension FleetMember.StepError {
+    fileprivate static let mark = "overtaken"
+
+    fileprivate var asEtcd: EtcdError {
+        if case .etcd(let error) = self { error } else { EtcdError(.refused, Self.mark) }
+    }
+}
+
+extension RolloutRecord {
+    /// Lets all hosts go back that have begun.
+    fileprivate mutating func turnBack(_ reason: String, _ host: String) {
+        steps[host]?.reason = reason
+        guard state == .running || state == .paused else { return }
+        (state, self.reason) = (.goingBack, reason)
+    }
+}
+
+extension Observation {
+    init(_ tally: CallTally) {
+        self.init(
+            calls: tally.calls, errors: tally.errors, latency: tally.percentile(0.99).map { $0 / .milliseconds(1) })
+    }
+}

@@ -1,0 +1,124 @@
+public import PluginABI
+import PluginHost
+
+/// What etcd says about the fleet at one moment.
+public struct FleetSnapshot: Sendable {
+    /// The hosts whose leases live, by name.
+    public var hosts: [String: HostRecord] = [:]
+    /// What is to serve, by the name of the module.
+    public var desired: [String: ModuleRelease] = [:]
+    /// The current or last rollout.
+    public var rollout: RolloutRecord?
+    /// The name of the host that takes its step.
+    public var lockHolder: String?
+    /// What cannot be read, one text for each key. It is ignored.
+    public var problems: [String] = []
+
+    /// The lease of the host that takes its step; 0 for none.
+    var lockLease = 0
+    /// The revision of ``rollout``; 0 if there is none. Also set if it cannot be read.
+    var rolloutRevision = 0
+    /// Whether there is a rollout that cannot be read.
+    var hasUnreadableRollout = false
+}
+
+/// The keys of a fleet in etcd.
+struct FleetKeys: Sendable {
+    /// The beginning of all keys, without a slash at its end.
+    let prefix: String
+
+    var all: String { "\(prefix)/" }
+    var hosts: String { "\(prefix)/hosts/" }
+    var desired: String { "\(prefix)/desired/" }
+    var rollout: String { "\(prefix)/rollout" }
+    var lock: String { "\(prefix)/lock" }
+
+    func host(_ name: String) -> String { hosts + name }
+    func desired(_ module: String) -> String { desired + module }
+
+    /// How many hosts and how many desired modules are read.
+    static let limit = 1000
+
+    /// Reads what all hosts must know, in one transaction.
+    func snapshot(_ etcd: Etcd) async throws(EtcdError) -> FleetSnapshot {
+        let answers = try await etcd.transact([
+            .list(hosts, limit: Self.limit), .list(desired, limit: Self.limit), .get(rollout), .get(lock),
+        ])
+        guard let answers, answers.count == 4 else {
+            throw EtcdError(.invalidAnswer, "etcd refused a transaction without conditions.")
+        }
+        var snapshot = FleetSnapshot()
+        func read<Record>(_ entry: EtcdEntry, _ make: (Value) throws(RecordError) -> Record) -> Record? {
+            do throws(RecordError) {
+                guard entry.value.count <= 1 << 20, let value = Self.value(entry.value) else {
+                    throw RecordError("it is not JSON of at most 1 MiB")
+                }
+                return try make(value)
+            } catch {
+                snapshot.problems.append("\(entry.key.clean) is ignored: \(error).")
+                return nil
+            }
+        }
+        for entry in answers[0].entries {
+            let name = String(entry.key.dropFirst(hosts.count))
+            snapshot.hosts[name] = read(entry) { value throws(RecordError) in try HostRecord(name, value) }
+        }
+        for entry in answers[1].entries {
+            let name = String(entry.key.dropFirst(desired.count))
+            snapshot.desired[name] = read(entry) { value throws(RecordError) in
+                guard ModuleRelease.isModule(name) else {
+                    throw RecordError("the key does not end with the name of a module")
+                }
+                return try ModuleRelease(value)
+            }
+        }
+        if let entry = answers[2].entries.first {
+            snapshot.rolloutRevision = entry.modified
+            snapshot.rollout = read(entry) { value throws(RecordError) in try RolloutRecord(value) }
+            snapshot.hasUnreadableRollout = snapshot.rollout == nil
+        }
+        if let entry = answers[3].entries.first {
+            snapshot.lockHolder = String(decoding: entry.value.prefix(64), as: UTF8.self).clean
+            snapshot.lockLease = entry.lease
+            if entry.lease == 0 {
+                snapshot.problems.append(
+                    "\(entry.key.clean) has no lease, so no host can begin its step. Delete it with etcdctl.")
+            }
+        }
+        for (answer, kind) in [(answers[0], "hosts"), (answers[1], "desired modules")]
+        where answer.count > Self.limit {
+            snapshot.problems.append("There are \(answer.count) keys of \(kind); only \(Self.limit) are read.")
+        }
+        return snapshot
+    }
+
+    static func value(_ bytes: [UInt8]) -> Value? {
+        bytes.withUnsafeBytes { try? Value(strictJSON: $0) }
+    }
+}
+
+extension FleetSnapshot {
+    /// All of it, for programs.
+    public var json: Value {
+        var entries: [String: Value] = [
+            "hosts": .map(hosts.mapValues(\.json)), "desired": .map(desired.mapValues(\.json)),
+            "problems": .list(problems.map(Value.string)),
+        ]
+        entries["rollout"] = rollout?.json
+        entries["lock"] = lockHolder.map(Value.string)
+        return .map(entries)
+    }
+}
+
+extension FleetConfiguration {
+    /// Whether a text can be the beginning of the keys in etcd.
+    ///
+    /// - Parameter text: The text.
+    public static func isPrefix(_ text: String) -> Bool {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        return text.utf8.count <= 256
+            && parts.enumerated().allSatisfy { number, part in
+                HostRecord.isName(String(part)) || (number == 0 && part.isEmpty && parts.count > 1)
+            }
+    }
+}

@@ -1,0 +1,188 @@
+import PluginABI
+
+/// A rollout of a module, under `rollout`: the current one, or the last.
+public struct RolloutRecord: Sendable, Hashable {
+    /// How far it is.
+    public enum State: String, Sendable {
+        /// Hosts replace the module, one after the other.
+        case running
+        /// No further host begins.
+        case paused
+        /// The hosts that have the new version go back.
+        case goingBack
+        /// All hosts serve the new version, and it is desired.
+        case done
+        /// All hosts serve what they served before.
+        case wentBack
+        /// Some hosts could not go back.
+        case failed
+    }
+
+    /// What a host has done.
+    public struct Step: Sendable, Hashable {
+        /// How far a host is.
+        public enum State: String, Sendable {
+            case replacing, observing, done, back, failed
+        }
+
+        public var state: State
+        /// What it served before; `nil` if it did not have the module.
+        public var before: ModuleRelease?
+        /// What was observed of the new version.
+        public var observed: Observation?
+        public var reason: String?
+    }
+
+    /// When a new version is good enough.
+    public struct Limits: Sendable, Hashable {
+        /// How many calls a host must have observed before it judges.
+        public var minimumCalls = 20
+        /// The largest share of calls that may fail, 0 to 1.
+        public var maximumErrorRate: Double? = 0.05
+        /// The longest duration that 99 of 100 calls may take, in milliseconds.
+        public var maximumLatency: Double?
+        /// How many times as long they may take as with the version before, on the same host.
+        public var maximumLatencyRatio: Double?
+
+        public init() {}
+    }
+
+    /// Says apart two rollouts, even of the same version.
+    public var id: String
+    public var module: String
+    public var release: ModuleRelease
+    public var state: State
+    /// Why it goes back, or has failed.
+    public var reason: String?
+    /// How long a host is out of the balancer before it replaces the module, in seconds.
+    public var drain: Double
+    /// How long a host observes the new version, in seconds.
+    public var soak: Double
+    public var limits: Limits
+    /// The steps of the hosts, by their names.
+    public var steps: [String: Step]
+
+    /// The most hosts that a rollout lists.
+    static let stepLimit = 1000
+
+    /// Whether hosts may still have something to do. Only then, another rollout is refused.
+    public var isActive: Bool { state == .running || state == .paused || state == .goingBack }
+
+    var json: Value {
+        var limits: [String: Value] = ["minimumCalls": .int(self.limits.minimumCalls)]
+        limits["maximumErrorRate"] = self.limits.maximumErrorRate.map(Value.double)
+        limits["maximumLatency"] = self.limits.maximumLatency.map(Value.double)
+        limits["maximumLatencyRatio"] = self.limits.maximumLatencyRatio.map(Value.double)
+        var entries: [String: Value] = [
+            "id": .string(id), "module": .string(module), "release": release.json, "state": .string(state.rawValue),
+            "drain": .double(drain), "soak": .double(soak), "limits": .map(limits),
+            "steps": .map(steps.mapValues(\.json)),
+        ]
+        entries["reason"] = reason.map { .string($0.clean) }
+        return .map(entries)
+    }
+
+    init(_ value: Value) throws(RecordError) {
+        guard let id = value["id"]?.string, HostRecord.isName(id), let module = value["module"]?.string,
+            ModuleRelease.isModule(module), let release = value["release"]
+        else { throw RecordError("“id”, “module” or “release” is missing or invalid") }
+        guard let state = value["state"]?.string.flatMap(State.init) else { throw RecordError("“state” is unknown") }
+        guard let drain = value["drain"]?.fleetNumber, let soak = value["soak"]?.fleetNumber, drain <= 86_400,
+            soak <= 86_400
+        else { throw RecordError("“drain” or “soak” is not a number of seconds") }
+        var limits = Limits()
+        limits.minimumCalls = value["limits"]?["minimumCalls"]?.int.map { max(1, $0) } ?? limits.minimumCalls
+        limits.maximumErrorRate = value["limits"]?["maximumErrorRate"]?.fleetNumber
+        limits.maximumLatency = value["limits"]?["maximumLatency"]?.fleetNumber
+        limits.maximumLatencyRatio = value["limits"]?["maximumLatencyRatio"]?.fleetNumber
+        guard let list = value["steps"]?.map, list.count <= Self.stepLimit else {
+            throw RecordError("“steps” does not list at most \(Self.stepLimit) hosts")
+        }
+        var steps: [String: Step] = [:]
+        for (name, step) in list {
+            guard HostRecord.isName(name) else { throw RecordError("“steps” has a host without a name") }
+            steps[name] = try Step(step)
+        }
+        (self.id, self.module, self.release, self.state) = (id, module, try ModuleRelease(release), state)
+        (self.drain, self.soak, self.limits, self.steps) = (drain, soak, limits, steps)
+        reason = value["reason"]?.string?.clean
+    }
+
+    /// - Parameters:
+    ///   - id: A name that no other rollout has.
+    ///   - module: The module.
+    ///   - release: What is to serve.
+    init(id: String, module: String, release: ModuleRelease, drain: Double, soak: Double, limits: Limits) {
+        (self.id, self.module, self.release, self.state) = (id, module, release, .running)
+        (self.drain, self.soak, self.limits, self.steps) = (drain, soak, limits, [:])
+    }
+}
+
+extension RolloutRecord.Step {
+    fileprivate var json: Value {
+        var entries: [String: Value] = ["state": .string(state.rawValue)]
+        entries["before"] = before?.json
+        entries["observed"] = observed?.json
+        entries["reason"] = reason.map { .string($0.clean) }
+        return .map(entries)
+    }
+
+    fileprivate init(_ value: Value) throws(RecordError) {
+        guard let state = value["state"]?.string.flatMap(State.init) else {
+            throw RecordError("“steps” has an unknown “state”")
+        }
+        var before: ModuleRelease?
+        if let value = value["before"], value != nil { before = try ModuleRelease(value) }
+        self.init(
+            state: state, before: before, observed: value["observed"].flatMap(Observation.init),
+            reason: value["reason"]?.string?.clean)
+    }
+}
+
+/// What a host has seen of a module's calls by HTTP.
+public struct Observation: Sendable, Hashable {
+    public var calls: Int
+    /// How many of them the module has failed.
+    public var errors: Int
+    /// The duration that 99 of 100 calls did not exceed, in milliseconds; `nil` if there were none.
+    public var latency: Double?
+
+    var json: Value {
+        var entries: [String: Value] = ["calls": .int(calls), "errors": .int(errors)]
+        entries["latency"] = latency.map(Value.double)
+        return .map(entries)
+    }
+
+    init?(_ value: Value) {
+        guard let calls = value["calls"]?.int, let errors = value["errors"]?.int else { return nil }
+        self.init(calls: calls, errors: errors, latency: value["latency"]?.fleetNumber)
+    }
+
+    init(calls: Int, errors: Int, latency: Double?) {
+        (self.calls, self.errors, self.latency) = (calls, errors, latency)
+    }
+
+    /// Returns why this is not good enough; `nil` if it is, or if there were too few calls.
+    ///
+    /// - Parameters:
+    ///   - limits: The limits.
+    ///   - before: What was observed of the version before; `nil` if that is not known.
+    func problem(_ limits: RolloutRecord.Limits, before: Observation?) -> String? {
+        guard calls >= limits.minimumCalls else { return nil }
+        let rate = Double(errors) / Double(calls)
+        if let most = limits.maximumErrorRate, rate > most {
+            return "\(errors) of \(calls) calls failed; the limit is \(most * 100) %"
+        }
+        guard let latency else { return nil }
+        let text = "99 of 100 calls took up to \(Self.shown(latency)) ms"
+        if let most = limits.maximumLatency, latency > most { return "\(text); the limit is \(Self.shown(most)) ms" }
+        if let ratio = limits.maximumLatencyRatio, let old = before?.latency, before!.calls >= limits.minimumCalls,
+            latency > old * ratio
+        {
+            return "\(text), and \(Self.shown(old)) ms before; the limit is \(ratio) times as long"
+        }
+        return nil
+    }
+
+    private static func shown(_ milliseconds: Double) -> String { "\((milliseconds * 10).rounded() / 10)" }
+}

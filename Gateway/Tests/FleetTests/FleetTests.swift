@@ -1,0 +1,141 @@
+import Foundation
+import PluginGatewayFleet
+import Testing
+
+private let isPossible =
+    hasEtcd && ProcessInfo.processInfo.environment["GATEWAY_SKIPS_BALANCER"] == nil && geteuid() == 0
+
+/// Three hosts in network namespaces, under load, while hosts come and go and modules are rolled out.
+@Suite(.enabled(if: isPossible, "The test of a fleet behind HAProxy needs root, haproxy, etcd and ip."))
+struct FleetTests {
+    @Test func `under load, hosts are killed, drained and upgraded, and nothing is lost or done twice`() async throws {
+        let lab = try await Lab()
+        #expect(await becomesTrue { try await lab.areAllUp() })
+        let load = Load(lab.address)
+        #expect(await load.more(100))
+
+        // A version is rolled out.
+        let options = ["--drain", "1.2", "--minimum-calls", "10"]
+        let first = try await lab.fleet(["rollout", "Shop", "1.1.0", "--soak", "1"] + options)
+        let firstEnd = now()
+        #expect(first.status == 0, "\(first.output) \(lab.logs)")
+        #expect(await load.more(100))
+
+        // Each host has left the balancer meanwhile.
+        let counts = try await lab.balancerCounts()
+        for host in Network.hosts { #expect(Int(counts["gateways/\(host)"]?["chkdown"] ?? "") ?? 0 > 0) }
+
+        // A host is killed, within a request that is not idempotent, and returns.
+        #expect(
+            await becomesTrue {
+                guard let last = lab.lines(of: "host2").last, last.what == "did", last.number % 3 == 0 else {
+                    return false
+                }
+                return !load.all.contains { $0.id == last.number }
+            })
+        let killed = now()
+        lab.hosts["host2"]?.send(SIGKILL)
+        #expect(await load.more(300))
+        #expect(await becomesTrue { try await lab.control.snapshot().hosts["host2"] == nil })
+        try lab.start("host2")
+        try await lab.waitUntilReady()
+
+        // A host drains, and returns.
+        lab.hosts["host3"]?.send(SIGTERM)
+        #expect(await lab.hosts["host3"]?.status() == 0)
+        try lab.start("host3")
+        try await lab.waitUntilReady()
+        #expect(await becomesTrue { try await lab.areAllUp() })
+
+        // A broken version goes back by itself.
+        let second = try await lab.fleet(["rollout", "Shop", "1.2.0", "--soak", "30"] + options)
+        let secondEnd = now()
+        #expect(second.status == 2, "\(second.output)")
+        #expect(second.output.contains("calls failed; the limit is"), "\(second.output)")
+        let afterwards = try await lab.control.snapshot()
+        #expect(afterwards.rollout?.state == .wentBack)
+        #expect(afterwards.rollout?.steps.count == 1)
+        for host in afterwards.hosts.values { #expect(host.modules.first?.release.version == "1.1.0") }
+        #expect(await load.more(100))
+
+        // etcd hangs, vanishes, and returns.
+        lab.etcd.child.send(SIGSTOP)
+        #expect(await load.more(200))
+        lab.etcd.child.end()
+        #expect(await load.more(100))
+        #expect(try await lab.fleet(["status"]).status == 1)
+        try await lab.etcd.restart()
+        try await lab.waitUntilReady()
+        let third = try await lab.fleet(["rollout", "Shop", "1.3.0", "--soak", "1"] + options)
+        let thirdEnd = now()
+        #expect(third.status == 0, "\(third.output)")
+        #expect(await load.more(100))
+        let requests = await load.end()
+
+        // Each request is answered. No idempotent request is lost, and no other is done twice.
+        let lines = Network.hosts.map { host in (host: host, lines: lab.lines(of: host)) }
+        var times: [Int: Int] = [:]
+        for host in lines { for line in host.lines where line.what == "did" { times[line.number, default: 0] += 1 } }
+        let silent = requests.filter { $0.status == nil }
+        #expect(silent.isEmpty, "\(killed) \(silent.prefix(5))")
+        let lost = requests.filter { $0.isIdempotent && $0.answer == nil && !$0.isBroken }
+        #expect(lost.isEmpty, "\(killed) \(lost.prefix(5))")
+        let twice = requests.filter { !$0.isIdempotent && times[$0.id, default: 0] > 1 }
+        #expect(twice.isEmpty, "\(twice.prefix(5))")
+        let undone = requests.filter { ($0.answer != nil || $0.isBroken) && times[$0.id, default: 0] == 0 }
+        #expect(undone.isEmpty, "\(undone.prefix(5))")
+        // What is not idempotent can only be lost with the host that was killed.
+        let failed = requests.filter { !$0.isIdempotent && $0.answer == nil && !$0.isBroken }
+        #expect(failed.allSatisfy { abs($0.begin - killed) < 5000 }, "\(failed.prefix(5))")
+        #expect(failed.contains { times[$0.id] == 1 }, "No request was lost with the host that was killed within one.")
+
+        // Each answer is of a version that its host served then, and of that host.
+        let wrong = requests.filter { request in
+            guard let answer = request.answer else { return false }
+            let serves = lines.contains { host, lines in
+                host == answer.host && Self.served(lines, answer.version, request.begin...request.end)
+            }
+            return answer.host != request.server || !serves
+        }
+        #expect(wrong.isEmpty, "\(wrong.prefix(5))")
+        let old = requests.filter { request in
+            guard let version = request.answer?.version else { return request.isBroken && request.begin > secondEnd }
+            return request.begin > thirdEnd && version != "1.3.0"
+                || request.begin > firstEnd && version == "1.0.0" || request.end < firstEnd && version > "1.1.0"
+        }
+        #expect(old.isEmpty, "\(old.prefix(5))")
+
+        try await compareCounters(lab, requests)
+    }
+
+    /// Whether a version was up during a part of a time.
+    private static func served(
+        _ lines: [(what: String, version: String, number: Int)], _ version: String, _ time: ClosedRange<Int>
+    ) -> Bool {
+        var up: Int?
+        for line in lines where line.version == version && line.what != "did" {
+            // A host that was killed wrote no end; its next life begins with the same version.
+            if let begin = up, begin <= time.upperBound, line.number >= time.lowerBound { return true }
+            up = line.what == "up" ? line.number : nil
+        }
+        return up.map { $0 <= time.upperBound } ?? false
+    }
+
+    /// Compares what the client, the balancer, the hosts and the modules have counted.
+    private func compareCounters(_ lab: Lab, _ requests: [Load.Request]) async throws {
+        let balancer = try await lab.balancerCounts()
+        func count(_ row: String, _ name: String) -> Int { Int(balancer[row]?[name] ?? "") ?? 0 }
+        #expect(count("shop/FRONTEND", "req_tot") == requests.count)
+        #expect(count("gateways/FRONTEND", "req_tot") == requests.count + count("once/BACKEND", "wretr"))
+        // Answers by host; host1 has lived all the time, so that its counters are complete.
+        for host in Network.hosts {
+            let answered = requests.count {
+                $0.server == host && $0.status != nil && $0.status != 502 && $0.status != 503
+            }
+            #expect(count("gateways/\(host)", "hrsp_2xx") + count("gateways/\(host)", "hrsp_4xx") == answered)
+        }
+        let done = lab.lines(of: "host1").count { $0.what == "did" }
+        #expect(try await lab.calls(of: "host1") == done)
+        #expect(count("gateways/host1", "hrsp_2xx") + count("gateways/host1", "hrsp_4xx") == done)
+    }
+}

@@ -1,0 +1,1 @@
+../../PluginGatewayTests/Support/CFixture.swift
