@@ -64,7 +64,8 @@ import Testing
     @Test(.disabled(if: isSanitized, "Sanitizers need more libraries."))
     func `The worker needs only the C library and the one that unwinds stacks`() throws {
         let needed = try image(built("pluginhost-worker")).needed
-        #expect(needed.allSatisfy { ["libc.so.6", "libgcc_s.so.1"].contains($0) || $0.hasPrefix("ld-linux") }, "\(needed)")
+        #expect(
+            needed.allSatisfy { ["libc.so.6", "libgcc_s.so.1"].contains($0) || $0.hasPrefix("ld-linux") }, "\(needed)")
     }
 
     @Test func `A module in C needs no Swift library`() throws {
