@@ -61,6 +61,13 @@ import Testing
         }
     }
 
+    @Test(.disabled(if: isSanitized, "Sanitizers need more libraries."))
+    func `The worker needs neither a Swift library nor one of C++`() throws {
+        for library in ["libswift", "libstdc++.so", "libm.so"] {
+            #expect(try !contains(built("pluginhost-worker"), library), "\(library)")
+        }
+    }
+
     @Test func `A module in C needs no Swift library`() throws {
         let path = try CFixture.build(CFixture.entry)
         #expect(try image(path).needed.allSatisfy { !$0.contains("swift") })
