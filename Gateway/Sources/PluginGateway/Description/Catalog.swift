@@ -40,25 +40,23 @@ final class Catalog: Sendable {
     /// The declarations at one time.
     struct Contents: Sendable {
         private(set) var modules: [Module] = []
+        /// What other hosts can mount.
+        let offered: OfferedModules
         /// The place of each target in ``modules`` and in the module's targets.
         private var places: [String: (module: Int, target: Int)] = [:]
         /// The schemes of HTTP for which there are routes.
         private(set) var schemes: [String] = []
         /// The routes of HTTP; those for any host come first.
         private(set) var routes: [Route] = []
-        /// What other hosts can mount.
-        let offered: OfferedModules
 
         fileprivate init(_ host: PluginHost) {
-            var manifests: [Value] = []
             for status in host.modules where status.state == .active || status.state == .registered {
                 guard let name = status.name, let manifest = try? host.servedManifest(of: name),
                     let value = try? Value(json: manifest.text)
                 else { continue }
                 modules.append(Module(name, value))
-                manifests.append(value)
             }
-            offered = OfferedModules(manifests)
+            offered = OfferedModules(modules.compactMap(\.offer))
             for (number, module) in modules.enumerated() {
                 for (place, target) in module.targets.enumerated() { places[target.name] = (number, place) }
             }
@@ -156,9 +154,12 @@ final class Catalog: Sendable {
         let types: Set<String>
         /// Those that are cursors.
         let cursors: Set<String>
+        /// What other hosts can mount of it; `nil` if nothing.
+        let offer: Value?
 
         fileprivate init(_ name: String, _ manifest: Value) {
             self.name = name
+            offer = OfferedModules.offer(manifest)
             version = manifest["version"]?.string ?? ""
             targets = (manifest["targets"]?.list ?? []).map(Target.init)
             values = manifest["values"]?.list ?? []
