@@ -255,6 +255,30 @@ import Testing
         balancer.end()
     }
 
+    @Test func `calls that a host takes along when it vanishes count as one failure`() async throws {
+        let arrived = DispatchSemaphore(value: 0)
+        let go = DispatchSemaphore(value: 0)
+        let balancer = try FakeBalancer { _, number in
+            guard number <= 8 else { return .text(FakeBalancer.ok("1")) }
+            arrived.signal()
+            go.wait()
+            return .last("")
+        }
+        let mount = try TestMount(balancer.url) { $0.breaker.failures = 3 }
+        #expect(await mount.isServed())
+        let calls = (0..<8).map { _ in Task { try await mount.host.call("B", "later", timeout: .seconds(120)) } }
+        try await onThread { for _ in 0..<8 { arrived.wait() } }
+        for _ in 0..<8 { go.signal() }
+        for call in calls {
+            await #expect(throws: PluginError.self) { try await call.value }
+        }
+        #expect(mount.remote.status.unanswered == 8)
+        #expect(mount.remote.status.breaker == .closed)
+        #expect(await mount.error("once") == nil)
+        try await mount.end()
+        balancer.end()
+    }
+
     @Test func `the breaker opens at a share of the last calls`() async throws {
         let balancer = try FakeBalancer { _, number in
             number % 2 == 0 ? .text(Self.html) : .text(FakeBalancer.ok("1"))
