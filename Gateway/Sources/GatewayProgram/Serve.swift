@@ -140,10 +140,10 @@ struct Serve: AsyncParsableCommand {
         if settings.clientCertificates != nil { settings.gateway.access = .certificates }
         if let tokens = settings.tokens { settings.gateway.access = .tokens(try BearerTokens(file: tokens)) }
         let gateway = PluginGateway(PluginHost(settings.host), settings.gateway, metrics: metrics, logger: logger)
-        let remote = try settings.remote.map { try $0.mount(in: gateway.host, logger) }
         let address = try ListenAddress(settings.listen)
         let prefix = settings.gateway.prefix
         let page = settings.gateway.page == .off ? nil : settings.certificate == nil ? "http://" : "https://"
+        let remote = try settings.remote.map { try $0.mount(in: gateway.host, logger) }
         let application = Application(
             responder: gateway.responder, server: try settings.server(gateway),
             configuration: ApplicationConfiguration(

@@ -165,16 +165,16 @@ import Testing
         balancer.end()
     }
 
-    @Test func `the breaker opens after failures in a row, lets a probe pass, and closes`() async throws {
+    @Test func `the breaker opens after failures in a row, and refuses calls`() async throws {
         let lines = Lines()
-        let isBad = Flag()
-        let balancer = try FakeBalancer { _, _ in isBad.isSet ? .text(Self.html) : .text(FakeBalancer.ok("1")) }
+        let balancer = try FakeBalancer { _, number in
+            number == 1 ? .text(FakeBalancer.ok("1")) : .text(Self.html)
+        }
         let mount = try TestMount(balancer.url, lines: lines) {
-            ($0.breaker.failures, $0.breaker.pause) = (3, .milliseconds(400))
+            ($0.breaker.failures, $0.breaker.pause) = (3, .seconds(6000))
         }
         #expect(await mount.isServed())
         #expect(await mount.error("once") == nil)
-        isBad.set(true)
         for _ in 0..<3 { #expect(await mount.error("once")?.message.contains("status 502") == true) }
         #expect(mount.remote.status.breaker == .open)
         #expect(mount.remote.status.lastFailure.contains("502"))
@@ -182,6 +182,22 @@ import Testing
         #expect(refused?.code == .moduleUnavailable)
         #expect(refused?.message.contains("no more are sent") == true)
         #expect(balancer.calls.count == 4)
+        #expect(lines.all.contains { $0.message.contains("no longer sent") })
+        try await mount.end()
+        balancer.end()
+    }
+
+    @Test func `after a pause, the breaker lets a probe pass, and closes if that is answered`() async throws {
+        let lines = Lines()
+        let isBad = Flag()
+        isBad.set(true)
+        let balancer = try FakeBalancer { _, _ in isBad.isSet ? .text(Self.html) : .text(FakeBalancer.ok("1")) }
+        let mount = try TestMount(balancer.url, lines: lines) {
+            ($0.breaker.failures, $0.breaker.pause) = (2, .milliseconds(10))
+        }
+        #expect(await mount.isServed())
+        for _ in 0..<2 { #expect(await mount.error("once") != nil) }
+        #expect(mount.remote.status.breaker == .open)
         // The probe fails: it opens again.
         #expect(await becomesTrue { await mount.error("once")?.message.contains("status 502") == true })
         #expect(mount.remote.status.breaker == .open)
@@ -189,7 +205,6 @@ import Testing
         #expect(await becomesTrue { await mount.error("once") == nil })
         #expect(mount.remote.status.breaker == .closed)
         #expect(await mount.error("once") == nil)
-        #expect(lines.all.contains { $0.message.contains("no longer sent") })
         #expect(lines.all.contains { $0.message.hasSuffix("again.") })
         try await mount.end()
         balancer.end()
@@ -252,6 +267,30 @@ import Testing
         #expect(try await gateway.gateway.host.call("Both", "both") == 1)
         try await second.end()
         try await gateway.end()
+        balancer.end()
+    }
+
+    @Test func `calls that a host takes along when it vanishes count as one failure`() async throws {
+        let arrived = DispatchSemaphore(value: 0)
+        let go = DispatchSemaphore(value: 0)
+        let balancer = try FakeBalancer { _, number in
+            guard number <= 8 else { return .text(FakeBalancer.ok("1")) }
+            arrived.signal()
+            go.wait()
+            return .last("")
+        }
+        let mount = try TestMount(balancer.url) { $0.breaker.failures = 3 }
+        #expect(await mount.isServed())
+        let calls = (0..<8).map { _ in Task { try await mount.host.call("B", "later", timeout: .seconds(120)) } }
+        try await onThread { for _ in 0..<8 { arrived.wait() } }
+        for _ in 0..<8 { go.signal() }
+        for call in calls {
+            await #expect(throws: PluginError.self) { try await call.value }
+        }
+        #expect(mount.remote.status.unanswered == 8)
+        #expect(mount.remote.status.breaker == .closed)
+        #expect(await mount.error("once") == nil)
+        try await mount.end()
         balancer.end()
     }
 

@@ -2,9 +2,10 @@ import Foundation
 import PluginABI
 import PluginGateway
 import PluginHost
-import RemoteModules
 import Testing
 import Tracing
+
+@testable import RemoteModules
 
 /// Calls that pass several hosts.
 @Suite struct ChainTests {
@@ -26,14 +27,40 @@ import Tracing
         return module
     }
 
+    @Test func `a chain is one entry, whatever the others are`() throws {
+        func extended(_ state: String, limit: Int = 16) throws -> String {
+            try CallChain.extend(TraceContext(tracestate: state), through: 7, "B/greet", limit: limit).tracestate
+        }
+        let own = try extended("")
+        #expect(own.utf8.count == "pluginhost=".utf8.count + 16)
+        #expect(try CallChain.extend(nil, through: 7, "B/greet", limit: 1).tracestate == own)
+        let other = "pluginhost=0123456789abcdef"
+        #expect(try extended(" a=1 , \(other),b=2") == "\(other)\(own.dropFirst(11)),a=1,b=2")
+        // One that is not valid begins again.
+        for state in [
+            "pluginhost=", "pluginhost=012", "pluginhost=0123456789ABCDEF", "pluginhost",
+            "pluginhost=" + String(repeating: "0", count: 17 * 16),
+        ] { #expect(try extended(state) == own, "\(state)") }
+        #expect(throws: PluginError.self) { try extended(own) }
+        #expect(throws: PluginError.self) { try extended("a=1,\(other)\(own.dropFirst(11)),b=2") }
+        #expect(throws: PluginError.self) { try extended(other, limit: 1) }
+        let full = "pluginhost=" + (0..<16).map { "000000000000000" + String($0, radix: 16) }.joined()
+        let error = #expect(throws: PluginError.self) { try extended(full, limit: 100) }
+        #expect(error?.code == .recursionLimit)
+        // Whatever others add, it stays within the bounds of a trace.
+        let long = (0..<40).map { "vendor\($0)=xxxxxxxxxxxxxxxx" }.joined(separator: ",")
+        #expect(try extended(long).hasPrefix(own + ","))
+    }
+
     @Test func `a call passes two mounts, with its trace and its deadline`() async throws {
         let last = try await TestGateway([bModule().build()])
         let middle = try await TestGateway([])
         let second = try await TestMount(of: last, in: middle.gateway.host) { $0.isReexported = true }
         let first = try await TestMount(of: middle)
         #expect(try await first.perform("greet", ["name": "x"]) == "x")
+        // The gateways have another one, of 60 seconds.
         let left = try await first.perform("left", timeout: .seconds(100)).int ?? 0
-        #expect(left > 1000 && left < 100_100, "\(left)")
+        #expect(left > 70_000 && left < 100_100, "\(left)")
 
         let trace = TraceContext(isSampled: true, tracestate: "vendor=1")
         let seen = try await onThread {

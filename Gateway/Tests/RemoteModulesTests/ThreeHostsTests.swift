@@ -80,10 +80,11 @@ private final class Counts: Sendable {
             #expect(["moduleUnavailable", "hostStopping"].contains(error.code.rawValue), "\(error)")
             #expect(error.message.contains("unknown"), "\(error)")
         }
-        // Each call was sent once, or again if it was retried; the answers are those that were not missed.
+        // Each call was sent once, or again if it was retried, which happens only to those without an answer, or with
+        // that of a host that ends.
         let calls = 2 * counts.again
         #expect(status.sent == calls + status.retried, "\(status)")
-        #expect(status.unanswered == status.retried + counts.failed.count, "\(status)")
+        #expect(status.unanswered <= status.retried + counts.failed.count, "\(status)")
         try await mount.end()
         relay.end()
         for gateway in [gateways[0], gateways[2]] { try await gateway.end() }

@@ -40,29 +40,27 @@ final class Catalog: Sendable {
     /// The declarations at one time.
     struct Contents: Sendable {
         private(set) var modules: [Module] = []
-        /// The place of each target in ``modules`` and in the module's targets.
-        private var places: [String: (module: Int, target: Int)] = [:]
+        /// What other hosts can mount.
+        let offered: OfferedModules
+        /// The position of each target in ``modules`` and in the module's targets.
+        private var positions: [String: (module: Int, target: Int)] = [:]
         /// The schemes of HTTP for which there are routes.
         private(set) var schemes: [String] = []
         /// The routes of HTTP; those for any host come first.
         private(set) var routes: [Route] = []
         /// What the routes of a pattern answer.
         private var methods: [String: RouteMethods] = [:]
-        /// What other hosts can mount.
-        let offered: OfferedModules
 
         fileprivate init(_ host: PluginHost) {
-            var manifests: [Value] = []
             for status in host.modules where status.state == .active || status.state == .registered {
                 guard let name = status.name, let manifest = try? host.servedManifest(of: name),
                     let value = try? Value(json: manifest.text)
                 else { continue }
                 modules.append(Module(name, value))
-                manifests.append(value)
             }
-            offered = OfferedModules(manifests)
+            offered = OfferedModules(modules.compactMap(\.offer))
             for (number, module) in modules.enumerated() {
-                for (place, target) in module.targets.enumerated() { places[target.name] = (number, place) }
+                for (position, target) in module.targets.enumerated() { positions[target.name] = (number, position) }
             }
             let routes = host.routes.filter { $0.problem == nil && Self.isHTTP($0.pattern) }
             for scheme in ["https", "http"]
@@ -105,9 +103,9 @@ final class Catalog: Sendable {
 
         /// Returns an action with its module, if it is remote: others do not exist for HTTP.
         func action(_ target: String, _ action: String) -> (module: Module, action: Action)? {
-            guard let place = places[target] else { return nil }
-            let module = modules[place.module]
-            guard let found = module.targets[place.target].actions.first(where: { $0.name == action }),
+            guard let position = positions[target] else { return nil }
+            let module = modules[position.module]
+            guard let found = module.targets[position.target].actions.first(where: { $0.name == action }),
                 found.isRemote
             else { return nil }
             return (module, found)
@@ -181,9 +179,12 @@ final class Catalog: Sendable {
         let types: Set<String>
         /// Those that are cursors.
         let cursors: Set<String>
+        /// What other hosts can mount of it; `nil` if nothing.
+        let offer: Value?
 
         fileprivate init(_ name: String, _ manifest: Value) {
             self.name = name
+            offer = OfferedModules.offer(manifest)
             version = manifest["version"]?.string ?? ""
             targets = (manifest["targets"]?.list ?? []).map(Target.init)
             values = manifest["values"]?.list ?? []
@@ -250,9 +251,9 @@ final class Catalog: Sendable {
         /// Returns the parameters of a JSON body in order, with bytes read from their base64.
         func decoding(_ values: [Value], _ callbacks: CallbackMaker?) throws(Problem) -> [Value] {
             var values = values
-            for (place, parameter) in parameters.prefix(values.count).enumerated()
+            for (position, parameter) in parameters.prefix(values.count).enumerated()
             where parameter.isDecoded {
-                values[place] = try parameter.decoding(values[place], callbacks)
+                values[position] = try parameter.decoding(values[position], callbacks)
             }
             return values
         }

@@ -30,9 +30,9 @@ struct OfferedModules: Sendable {
     /// The header `ETag`: two texts with the same tag are equal.
     let tag: String
 
-    /// - Parameter manifests: The manifests of the modules.
-    init(_ manifests: [Value]) {
-        text = Value.map(["modules": .list(manifests.compactMap(Self.offer))]).json
+    /// - Parameter offers: What the modules offer.
+    init(_ offers: [Value]) {
+        text = Value.map(["modules": .list(offers)]).json
         var (first, second): (UInt64, UInt64) = (0xCBF2_9CE4_8422_2325, 0x9E37_79B9_7F4A_7C15)
         for byte in text.utf8 {
             first = (first ^ UInt64(byte)) &* 0x100_0000_01B3
@@ -42,7 +42,8 @@ struct OfferedModules: Sendable {
         tag = "\"\(String(first, radix: 36))-\(String(second, radix: 36))\""
     }
 
-    private static func offer(_ manifest: Value) -> Value? {
+    /// Returns what a module offers; `nil` if nothing.
+    static func offer(_ manifest: Value) -> Value? {
         let targets = (manifest["targets"]?.list ?? []).compactMap(target)
         guard !targets.isEmpty else { return nil }
         var offer = manifest.keeping(["name", "version", "summary"])

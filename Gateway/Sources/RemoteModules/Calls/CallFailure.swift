@@ -85,8 +85,9 @@ struct CallFailure: Sendable {
             // A code of the gateway; modules can have codes of the same name.
             guard error.source == nil else { return }
             switch error.code {
-            case .hostStarting: (isUnanswered, effect, isPassing) = (true, .none, true)
-            case .hostStopping: (isUnanswered, effect, isPassing) = (true, .unknown, true)
+            // Of several hosts, one that starts or ends is no reason to send no more calls.
+            case .hostStarting: (effect, isPassing) = (.none, true)
+            case .hostStopping: (effect, isPassing) = (.unknown, true)
             case .noRoute:
                 self.error = .unavailable("\(url), or one of the hosts behind it, does not offer the action any more.")
                 (effect, isPassing) = (.none, true)
