@@ -28,6 +28,7 @@ public final class PluginGateway: Sendable {
     let departures: Departures
     let callTimes = CallTimes()
     let tallies = CallTallies()
+    let pageFleet = PageFleet()
     let pageChanges = PageChanges()
     let pageRoutes = PageRoutes()
     let unsent: UnsentResults

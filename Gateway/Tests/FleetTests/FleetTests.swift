@@ -1,5 +1,7 @@
 import Foundation
+import PluginABI
 import PluginGatewayFleet
+import PluginHost
 import Testing
 
 private let isPossible =
@@ -58,12 +60,17 @@ struct FleetTests {
         for host in afterwards.hosts.values { #expect(host.modules.first?.release.version == "1.1.0") }
         #expect(await load.more(100))
 
+        let page = try Value(json: try await lab.get("/page/fleet", of: "host1"))
+        #expect(page["isKnown"] == true && page["self"] == "host1" && page["hosts"]?.map?.count == 3)
+        #expect(page["rollout"]?["state"] == "wentBack")
+
         // etcd hangs, vanishes, and returns.
         lab.etcd.child.send(SIGSTOP)
         #expect(await load.more(200))
         lab.etcd.child.end()
         #expect(await load.more(100))
         #expect(try await lab.fleet(["status"]).status == 1)
+        #expect(try Value(json: try await lab.get("/page/fleet", of: "host1"))["isKnown"] == false)
         try await lab.etcd.restart()
         try await lab.waitUntilReady()
         let third = try await lab.fleet(["rollout", "Shop", "1.3.0", "--soak", "1"] + options)

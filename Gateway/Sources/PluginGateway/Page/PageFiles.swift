@@ -18,6 +18,7 @@ enum PageFiles {
         "/page/changes.js": script(PackageResources.changes_js),
         "/page/connection.js": script(PackageResources.connection_js),
         "/page/details.js": script(PackageResources.details_js),
+        "/page/fleet.js": script(PackageResources.fleet_js),
         "/page/forms.js": script(PackageResources.forms_js),
         "/page/lists.js": script(PackageResources.lists_js),
         "/page/plots.js": script(PackageResources.plots_js),
