@@ -54,7 +54,7 @@ final class Lab {
     private func configuration(_ host: String) -> String {
         """
         {"plugins": ["plugins"], "listen": "\(network.address(of: host)):8080", "tokens": "tokens",
-         "timeouts": {"drainDelay": 1.5, "drain": 10},
+         "timeouts": {"drainDelay": 3, "drain": 10},
          "host": {"stateFolder": "state", "stagingFolder": "staging"},
          "fleet": {"endpoints": ["\(etcd.url)"], "name": "\(host)", "store": "\(folder)/store", "prefix": "test/fleet",
                    "lease": 2, "etcdTimeout": 1, "poll": 1}}
