@@ -236,4 +236,40 @@ struct MemberTests {
         #expect(await becomesTrue { try await fleet.control.snapshot().hosts["host1"]?.address == "elsewhere:80" })
         try await second.end()
     }
+
+    @Test func `modules that have not started are replaced, too`() async throws {
+        let fleet = try await TestFleet()
+        let member = try await fleet.start("host1", isLazy: true)
+        #expect(member.gateway.host.modules.map(\.state) == [.registered])
+        #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 1 })
+        _ = try await fleet.rollOut(try fleet.release("1.1.0"))
+        #expect(try await fleet.end()?.state == .done)
+        #expect(member.version == "1.1.0")
+        #expect(member.gateway.host.modules.map(\.state) == [.registered])
+        _ = try await fleet.control.goBack(reason: "no good")
+        #expect(try await fleet.end()?.state == .wentBack)
+        #expect(member.version == "1.0.0")
+        try await member.end()
+    }
+
+    @Test func `a host that cannot go back says so, and serves on`() async throws {
+        let fleet = try await TestFleet()
+        let member = try await fleet.start("host1")
+        #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 1 })
+        _ = try await fleet.rollOut(try fleet.release("1.1.0"))
+        #expect(try await fleet.end()?.state == .done)
+        // Neither of the kept files is there any more, nor that in the store.
+        try FileManager.default.removeItem(atPath: "\(member.plugins)/.fleet-before-Good")
+        try FileManager.default.removeItem(atPath: "\(member.folder)/state")
+        try FileManager.default.removeItem(atPath: "\(fleet.folder)/store/Good-1.0.0.so")
+        _ = try await fleet.control.goBack(reason: "no good")
+        let end = try #require(try await fleet.end())
+        #expect(end.state == .failed && end.steps["host1"]?.state == .failed, "\(end)")
+        #expect(member.version == "1.1.0" && member.gateway.isReady)
+        #expect(
+            await becomesTrue {
+                try await fleet.control.snapshot().hosts["host1"]?.problem?.contains("Good cannot go back") == true
+            })
+        try await member.end()
+    }
 }
