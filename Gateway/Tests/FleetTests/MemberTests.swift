@@ -147,7 +147,7 @@ struct MemberTests {
         let fleet = try await TestFleet()
         // A host that has taken the lock, and is not heard of any more.
         let (client, keys, release) = (fleet.client, fleet.keys, try fleet.release("1.1.0"))
-        let lease = try await client.grantLease(2)
+        let lease = try await client.grantLease(600)
         let dead = HostRecord(name: "host0", address: "host0:80", state: .ready, modules: [], problem: nil)
         try await client.put(keys.host("host0"), Array(dead.json.json.utf8), lease: lease)
         try await client.put(keys.lock, Array("host0".utf8), lease: lease)
@@ -156,6 +156,9 @@ struct MemberTests {
         var record = RolloutRecord(id: "r", module: "Good", release: release, drain: 0, soak: 0, limits: .init())
         record.steps["host0"] = .init(state: .replacing)
         try await client.put(keys.rollout, Array(record.json.json.utf8))
+        #expect(member.version == "1.0.0")
+        // Its lease ends.
+        try await client.revoke(lease)
         #expect(try await fleet.end()?.state == .done)
         #expect(member.version == "1.1.0")
         try await member.end()

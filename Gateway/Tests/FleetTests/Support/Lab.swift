@@ -57,7 +57,7 @@ final class Lab {
          "timeouts": {"drainDelay": 3, "drain": 10},
          "host": {"stateFolder": "state", "stagingFolder": "staging"},
          "fleet": {"endpoints": ["\(etcd.url)"], "name": "\(host)", "store": "\(folder)/store", "prefix": "test/fleet",
-                   "lease": 2, "etcdTimeout": 1, "poll": 1}}
+                   "lease": 5, "etcdTimeout": 1, "poll": 1}}
         """
     }
 

@@ -39,7 +39,7 @@ final class TestFleet {
         var configuration = FleetConfiguration(
             etcd: EtcdConfiguration(endpoints: [etcd.url]), name: name, address: "\(name):80", store: "\(folder)/store")
         configuration.prefix = "test"
-        configuration.leaseSeconds = 2
+        configuration.leaseSeconds = 60
         configuration.pollInterval = .milliseconds(300)
         configuration.drain = .milliseconds(50)
         configure(&configuration)
