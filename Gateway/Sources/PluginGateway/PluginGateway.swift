@@ -33,6 +33,7 @@ public final class PluginGateway: Sendable {
     let callTimes = CallTimes()
     let meters: CallMeters
     let tallies = CallTallies()
+    let pageFleet = PageFleet()
     let pageChanges = PageChanges()
     let pageRoutes = PageRoutes()
     let unsent: UnsentResults

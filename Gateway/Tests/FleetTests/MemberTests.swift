@@ -147,7 +147,7 @@ struct MemberTests {
         let fleet = try await TestFleet()
         // A host that has taken the lock, and is not heard of any more.
         let (client, keys, release) = (fleet.client, fleet.keys, try fleet.release("1.1.0"))
-        let lease = try await client.grantLease(2)
+        let lease = try await client.grantLease(600)
         let dead = HostRecord(name: "host0", address: "host0:80", state: .ready, modules: [], problem: nil)
         try await client.put(keys.host("host0"), Array(dead.json.json.utf8), lease: lease)
         try await client.put(keys.lock, Array("host0".utf8), lease: lease)
@@ -156,6 +156,9 @@ struct MemberTests {
         var record = RolloutRecord(id: "r", module: "Good", release: release, drain: 0, soak: 0, limits: .init())
         record.steps["host0"] = .init(state: .replacing)
         try await client.put(keys.rollout, Array(record.json.json.utf8))
+        #expect(member.version == "1.0.0")
+        // Its lease ends.
+        try await client.revoke(lease)
         #expect(try await fleet.end()?.state == .done)
         #expect(member.version == "1.1.0")
         try await member.end()
@@ -235,5 +238,41 @@ struct MemberTests {
         try await first.end()
         #expect(await becomesTrue { try await fleet.control.snapshot().hosts["host1"]?.address == "elsewhere:80" })
         try await second.end()
+    }
+
+    @Test func `modules that have not started are replaced, too`() async throws {
+        let fleet = try await TestFleet()
+        let member = try await fleet.start("host1", isLazy: true)
+        #expect(member.gateway.host.modules.map(\.state) == [.registered])
+        #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 1 })
+        _ = try await fleet.rollOut(try fleet.release("1.1.0"))
+        #expect(try await fleet.end()?.state == .done)
+        #expect(member.version == "1.1.0")
+        #expect(member.gateway.host.modules.map(\.state) == [.registered])
+        _ = try await fleet.control.goBack(reason: "no good")
+        #expect(try await fleet.end()?.state == .wentBack)
+        #expect(member.version == "1.0.0")
+        try await member.end()
+    }
+
+    @Test func `a host that cannot go back says so, and serves on`() async throws {
+        let fleet = try await TestFleet()
+        let member = try await fleet.start("host1")
+        #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 1 })
+        _ = try await fleet.rollOut(try fleet.release("1.1.0"))
+        #expect(try await fleet.end()?.state == .done)
+        // Neither of the kept files is there any more, nor that in the store.
+        try FileManager.default.removeItem(atPath: "\(member.plugins)/.fleet-before-Good")
+        try FileManager.default.removeItem(atPath: "\(member.folder)/state")
+        try FileManager.default.removeItem(atPath: "\(fleet.folder)/store/Good-1.0.0.so")
+        _ = try await fleet.control.goBack(reason: "no good")
+        let end = try #require(try await fleet.end())
+        #expect(end.state == .failed && end.steps["host1"]?.state == .failed, "\(end)")
+        #expect(member.version == "1.1.0" && member.gateway.isReady)
+        #expect(
+            await becomesTrue {
+                try await fleet.control.snapshot().hosts["host1"]?.problem?.contains("Good cannot go back") == true
+            })
+        try await member.end()
     }
 }

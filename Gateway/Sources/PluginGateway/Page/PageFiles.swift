@@ -19,6 +19,7 @@ enum PageFiles {
         "/page/connection.js": script(PackageResources.connection_js),
         "/page/details.js": script(PackageResources.details_js),
         "/page/events.js": script(PackageResources.events_js),
+        "/page/fleet.js": script(PackageResources.fleet_js),
         "/page/forms.js": script(PackageResources.forms_js),
         "/page/lists.js": script(PackageResources.lists_js),
         "/page/log.js": script(PackageResources.log_js),

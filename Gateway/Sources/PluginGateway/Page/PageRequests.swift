@@ -18,6 +18,7 @@ extension PluginGateway {
             _ = try reading(request) { .page(.null) }
             let response = Response.json(await pageRoutes.text(of: host)).ofPage
             return request.method == .head ? response.createHeadResponse() : response
+        case "/page/fleet": return try reading(request) { .page(pageFleet.value) }
         case "/page/resolve": return try await resolve(request)
         case "/page/remove": return try await change(.remove, request, client, connection)
         case "/page/rollback": return try await change(.rollback, request, client, connection)

@@ -27,6 +27,8 @@ public actor FleetMember: ServiceLifecycle.Service {
     private var published: HostRecord?
     /// Desired releases that could not be served, and when they are tried again.
     var failedReleases: [String: (release: ModuleRelease, until: ContinuousClock.Instant)] = [:]
+    /// What etcd said last.
+    private var known = FleetSnapshot()
     private var reported: [String: String] = [:]
 
     private let wakes: AsyncStream<Void>
@@ -97,6 +99,7 @@ public actor FleetMember: ServiceLifecycle.Service {
                 try? await Task.sleep(for: .seconds(configuration.leaseSeconds) / 3)
             } catch {
                 if error.code == .leaseNotFound { forgetLease() }
+                show(known, isKnown: false)
                 report("etcd", "The fleet is not known, and this host serves what it has: \(error)")
                 await pause.wait()
             }
@@ -186,8 +189,17 @@ public actor FleetMember: ServiceLifecycle.Service {
     /// Reads what etcd says, and reports what cannot be read.
     func look() async throws(EtcdError) -> FleetSnapshot {
         let snapshot = try await keys.snapshot(etcd)
+        known = snapshot
+        show(snapshot, isKnown: true)
         report("keys", snapshot.problems.isEmpty ? nil : snapshot.problems.prefix(5).joined(separator: " "))
         return snapshot
+    }
+
+    /// Shows the fleet on the page of the gateway.
+    private func show(_ snapshot: FleetSnapshot, isKnown: Bool) {
+        var entries = snapshot.json.map ?? [:]
+        (entries["self"], entries["isKnown"]) = (.string(name), .bool(isKnown))
+        gateway.showFleet(.map(entries))
     }
 
     /// Logs a problem when it arises, and when it is over.

@@ -61,6 +61,28 @@ enum ModuleFiles {
         return copy
     }
 
+    /// Keeps the file of a module, which is about to be replaced, under a hidden name beside it. The host itself keeps only
+    /// versions that have started.
+    static func keep(_ module: HostRecord.Module, of path: String) {
+        guard (try? digest(path)) == module.release.digest else { return }
+        let kept = keptPath(module.name, in: URL(filePath: path).deletingLastPathComponent().path)
+        unlink(kept)
+        link(path, kept)
+    }
+
+    /// Returns the file that was kept, if it has the content of a release.
+    static func kept(_ module: String, _ release: ModuleRelease, in folder: String) -> String? {
+        let kept = keptPath(module, in: folder)
+        return (try? digest(kept)) == release.digest ? kept : nil
+    }
+
+    /// Removes the file that was kept.
+    static func forget(_ module: String, in folder: String) { unlink(keptPath(module, in: folder)) }
+
+    private static func keptPath(_ module: String, in folder: String) -> String {
+        "\(folder)/.fleet-before-\(module.prefix(200))"
+    }
+
     /// Puts a staged copy in the place of a file.
     static func put(_ copy: String, at path: String) throws {
         guard rename(copy, path) == 0 else {

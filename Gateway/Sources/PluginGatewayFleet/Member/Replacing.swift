@@ -25,13 +25,16 @@ extension FleetMember {
                 try await self.rollback(module, to: release)
             }
         }
-        let folder = URL(filePath: path).deletingLastPathComponent().path
+        let folder = try folder(of: module)
         // Before the host is taken out: a file that is missing or wrong changes nothing.
         let copy = try await blocking { try ModuleFiles.stage(release, from: store, into: folder) }
         try await outOfBalancer(drain) { () throws(FleetError) in
             let failures = Failures(self.gateway.host, path)
             defer { failures.end() }
-            try await self.blocking { try ModuleFiles.put(copy, at: path) }
+            try await self.blocking {
+                if let current { ModuleFiles.keep(current.record, of: path) }
+                try ModuleFiles.put(copy, at: path)
+            }
             try await self.wait(for: module, release, path, failures)
         }
     }
@@ -57,11 +60,25 @@ extension FleetMember {
             try await outOfBalancer(isServing ? nil : drain) { () throws(FleetError) in
                 try await self.rollback(module, to: release)
             }
+            ModuleFiles.forget(module, in: try folder(of: module))
         } catch {
             logger.notice("\(module) does not go back to a kept version: \(error)")
+            let path = try path(of: module)
+            if let copy = ModuleFiles.kept(module, release, in: try folder(of: module)) {
+                return try await outOfBalancer(drain) { () throws(FleetError) in
+                    let failures = Failures(self.gateway.host, path)
+                    defer { failures.end() }
+                    try await self.blocking { try ModuleFiles.put(copy, at: path) }
+                    try await self.wait(for: module, release, path, failures)
+                }
+            }
             guard release.file != nil else { throw error }
             try await replace(module, by: release, drain: drain)
         }
+    }
+
+    private func folder(of module: String) throws(FleetError) -> String {
+        URL(filePath: try path(of: module)).deletingLastPathComponent().path
     }
 
     /// Puts back the kept version that has a digest.

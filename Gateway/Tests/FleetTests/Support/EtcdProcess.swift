@@ -23,12 +23,13 @@ final class EtcdProcess {
         if let file = tls?.certificate, let key = tls?.key {
             options = ["--cert-file", file, "--key-file", key, "--client-cert-auth", "--trusted-ca-file", file]
         }
-        arguments = [
-            "etcd", "--data-dir", "\(folder)/data", "--listen-client-urls", url, "--advertise-client-urls", url,
-            "--listen-peer-urls", "http://127.0.0.1:\(peer)", "--initial-advertise-peer-urls",
-            "http://127.0.0.1:\(peer)",
-            "--initial-cluster", "default=http://127.0.0.1:\(peer)", "--logger", "zap", "--log-level", "error",
-        ] + options
+        arguments =
+            [
+                "etcd", "--data-dir", "\(folder)/data", "--listen-client-urls", url, "--advertise-client-urls", url,
+                "--listen-peer-urls", "http://127.0.0.1:\(peer)", "--initial-advertise-peer-urls",
+                "http://127.0.0.1:\(peer)",
+                "--initial-cluster", "default=http://127.0.0.1:\(peer)", "--logger", "zap", "--log-level", "error",
+            ] + options
         log = "\(folder)/log"
         child = try Child(arguments, log: log)
         try await waitUntilReady()

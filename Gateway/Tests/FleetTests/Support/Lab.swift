@@ -54,10 +54,10 @@ final class Lab {
     private func configuration(_ host: String) -> String {
         """
         {"plugins": ["plugins"], "listen": "\(network.address(of: host)):8080", "tokens": "tokens",
-         "timeouts": {"drainDelay": 1.5, "drain": 10},
+         "timeouts": {"drainDelay": 3, "drain": 10},
          "host": {"stateFolder": "state", "stagingFolder": "staging"},
          "fleet": {"endpoints": ["\(etcd.url)"], "name": "\(host)", "store": "\(folder)/store", "prefix": "test/fleet",
-                   "lease": 2, "etcdTimeout": 1, "poll": 1}}
+                   "lease": 5, "etcdTimeout": 1, "poll": 1}}
         """
     }
 
@@ -133,12 +133,17 @@ final class Lab {
         return Network.hosts.allSatisfy { counts["gateways/\($0)"]?["status"] == "UP" }
     }
 
+    /// What a host answers, without the balancer.
+    func get(_ path: String, of host: String) async throws -> String {
+        var request = HTTPClientRequest(url: "http://\(network.address(of: host)):8080\(path)")
+        request.headers.add(name: "Authorization", value: "Bearer \(Lab.token)")
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(30))
+        return String(buffer: try await response.body.collect(upTo: 1 << 20))
+    }
+
     /// The number of calls that a host has counted.
     func calls(of host: String) async throws -> Int {
-        var request = HTTPClientRequest(url: "http://\(network.address(of: host)):8080/metrics")
-        request.headers.add(name: "Authorization", value: "Bearer \(Self.token)")
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(30))
-        let text = String(buffer: try await response.body.collect(upTo: 1 << 20))
+        let text = try await get("/metrics", of: host)
         return text.split(separator: "\n").filter { $0.hasPrefix("gateway_calls_total{") }
             .compactMap { $0.split(separator: " ").last.flatMap { Int($0) } }.reduce(0, +)
     }

@@ -16,6 +16,8 @@ final class Load: Sendable {
         /// `nil` if there was no answer.
         let status: Int?
         let text: String
+        /// The server whose answer broke off, if one did. Only the client can then send the request again.
+        let broken: String?
         /// The server, as HAProxy says.
         let server: String?
 
@@ -77,16 +79,24 @@ final class Load: Sendable {
         request.headers.add(name: "Authorization", value: "Bearer \(Lab.token)")
         request.body = .bytes(ByteBuffer(string: "{\"id\": \(id)}"))
         let begin = now()
-        var (status, text, server) = (Int?.none, "", String?.none)
-        do {
-            let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
-            text = String(buffer: try await response.body.collect(upTo: 1 << 16))
-            (status, server) = (Int(response.status.code), response.headers.first(name: "X-Served-By"))
-        } catch {
-            text = "\(error)"
+        var (status, text, server, broken) = (Int?.none, "", String?.none, String?.none)
+        for _ in 0..<2 {
+            do {
+                let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
+                server = response.headers.first(name: "X-Served-By")
+                text = String(buffer: try await response.body.collect(upTo: 1 << 16))
+                status = Int(response.status.code)
+            } catch {
+                text = "\(error)"
+                guard server != nil, isIdempotent, broken == nil else { break }
+                broken = server
+                continue
+            }
+            break
         }
         let answer = Request(
-            id: id, isIdempotent: isIdempotent, begin: begin, end: now(), status: status, text: text, server: server)
+            id: id, isIdempotent: isIdempotent, begin: begin, end: now(), status: status, text: text, broken: broken,
+            server: server)
         requests.withLock { $0.append(answer) }
     }
 }

@@ -33,15 +33,17 @@ final class TestFleet {
     }
 
     /// Starts a host, with version 1.0.0 of the module.
-    func start(_ name: String, _ configure: (inout FleetConfiguration) -> Void = { _ in }) async throws -> TestMember {
+    func start(
+        _ name: String, isLazy: Bool = false, _ configure: (inout FleetConfiguration) -> Void = { _ in }
+    ) async throws -> TestMember {
         var configuration = FleetConfiguration(
             etcd: EtcdConfiguration(endpoints: [etcd.url]), name: name, address: "\(name):80", store: "\(folder)/store")
         configuration.prefix = "test"
-        configuration.leaseSeconds = 2
+        configuration.leaseSeconds = 60
         configuration.pollInterval = .milliseconds(300)
         configuration.drain = .milliseconds(50)
         configure(&configuration)
-        return try await TestMember(configuration)
+        return try await TestMember(configuration, isLazy: isLazy)
     }
 
     /// Begins a rollout that drains and observes only shortly.
@@ -63,6 +65,7 @@ final class TestFleet {
 /// A host of this process that takes part in a fleet. The test ends it.
 final class TestMember {
     let gateway: PluginGateway
+    let folder: String
     let plugins: String
     let lines = Lines()
     private let group: ServiceGroup
@@ -92,20 +95,23 @@ final class TestMember {
     static func file(_ version: String) throws -> String {
         try files.withLock { files in
             if let file = files[version] { return file }
-            let file = try CModule(version: version, answer: version).build()
+            var module = CModule(version: version, answer: version)
+            module.isSealed = true
+            let file = try module.build()
             files[version] = file
             return file
         }
     }
 
-    init(_ configuration: FleetConfiguration, version: String? = "1.0.0") async throws {
-        let folder = try makeFolder()
+    init(_ configuration: FleetConfiguration, isLazy: Bool) async throws {
+        folder = try makeFolder()
         plugins = "\(folder)/plugins"
         try FileManager.default.createDirectory(atPath: plugins, withIntermediateDirectories: false)
-        if let version { try copyFile(Self.file(version), to: "\(plugins)/good.so") }
+        try copyFile(Self.file("1.0.0"), to: "\(plugins)/good.so")
         var host = HostConfiguration(folders: [plugins])
         (host.stagingFolder, host.stateFolder) = ("\(folder)/staging", "\(folder)/state")
         host.takesLinkedModules = false
+        if isLazy { host.start = .lazy }
         gateway = PluginGateway(PluginHost(host))
         let lines = lines
         let logger = Logger(label: "fleet") { _ in lines }
@@ -119,7 +125,9 @@ final class TestMember {
     var log: String { lines.text.text.withLock { $0 } }
 
     /// The version that serves.
-    var version: String? { gateway.host.modules.first { $0.name == "Good" && $0.state == .active }?.version }
+    var version: String? {
+        gateway.host.modules.first { $0.name == "Good" && ($0.state == .active || $0.state == .registered) }?.version
+    }
 
     func end() async throws {
         await group.triggerGracefulShutdown()
