@@ -65,8 +65,10 @@ extension Visit {
 
     /// Who changed what stands on the page, also what was refused, and the focus stays at the button.
     func showsChanges() async throws {
-        try await becomes("\(text("#change-list")).includes('retried Late') && !document.getElementById('changes').hidden")
-        try await becomes("\(text("#change-list")).includes('rolled back Late') && \(text("#change-list")).includes('conflict')")
+        try await becomes(
+            "\(text("#change-list")).includes('retried Late') && !document.getElementById('changes').hidden")
+        try await becomes(
+            "\(text("#change-list")).includes('rolled back Late') && \(text("#change-list")).includes('conflict')")
         try await becomes("\(text("#change-list")).includes('127.0.0.1')")
         try await choose("Crashing")
         try await browser.run(
