@@ -4,7 +4,7 @@ import Work
 /// them slow down what the runtime looks up.
 enum Group: String, CaseIterable {
     case calls, asynchronous, payloads, urls, matching, registering, services, events, threads, replacing, start, memory
-    case arrival, isolated
+    case known, arrival, isolated
 
     func rows(_ effort: Effort) throws -> [Row] {
         let sizes = effort.isCheck ? [10] : [10, 1_000, 10_000]
@@ -23,6 +23,7 @@ enum Group: String, CaseIterable {
         case .threads: return try effort.referenced { try Threads(effort).rows() }
         case .replacing: return try effort.referenced { try Replacing(effort).rows() }
         case .start: return try Start(effort).rows()
+        case .known: return try effort.referenced { try Known(effort).rows() }
         case .memory: return try effort.referenced { try Memory(effort).rows() }
         case .arrival: return try Arrival(effort).rows()
         case .isolated:

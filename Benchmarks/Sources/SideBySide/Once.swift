@@ -10,6 +10,12 @@ import Work
 enum Once: String {
     /// Starts a host on a folder.
     case host
+    /// Ends such a host.
+    case end
+    /// Starts a host on a folder whose modules an earlier one has read. The first time, it reads them.
+    case known
+    /// Calls the first module of such a folder for the first time.
+    case firstCall
     /// Copies the files of a folder and opens the copies: the floor of it.
     case copyAndOpen
     /// Opens the files where they lie: the memory that modules cost without a host.
@@ -38,10 +44,23 @@ enum Once: String {
         let files = try FileManager.default.contentsOfDirectory(atPath: folder).sorted().map { "\(folder)/\($0)" }
         let copies = temporary.folder("copies")
         let before = Self.ownBytes
-        let start = now()
+        var start = now()
         var host: PluginHost?
         switch self {
         case .host: host = try PluginHost.bench(folder: folder, in: temporary)
+        case .end:
+            host = try PluginHost.bench(folder: folder, in: temporary)
+            start = now()
+            host?.shutdown()
+        case .known: host = try PluginHost.bench(folder: folder, in: temporary, cache: "\(folder).cache")
+        case .firstCall:
+            let known = try PluginHost.bench(folder: folder, in: temporary, cache: "\(folder).cache")
+            guard let module = known.modules.first, module.state == .registered, let name = module.name else {
+                throw Failure("The module in \(folder) is not known.")
+            }
+            start = now()
+            keep(try known.perform(name, name == "Plain" ? "one" : "number", ["n": 1]).int ?? 0)
+            host = known
         case .copyAndOpen:
             for (number, file) in files.enumerated() {
                 let copy = "\(copies)/\(number).so"

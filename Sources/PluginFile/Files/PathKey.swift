@@ -14,7 +14,7 @@ package struct PathKey: Hashable, Comparable, Sendable {
     /// Compares two paths by their bytes, as `sort` does in the C locale.
     @usableFromInline
     package static func < (left: PathKey, right: PathKey) -> Bool {
-        left.path.utf8.lexicographicallyPrecedes(right.path.utf8)
+        left.path.sortsByBytes(before: right.path)
     }
 
     @usableFromInline
@@ -26,6 +26,18 @@ package struct PathKey: Hashable, Comparable, Sendable {
 }
 
 extension String {
+    /// Compares two strings by their bytes, as ``PathKey`` does.
+    package func sortsByBytes(before other: String) -> Bool {
+        var (left, right) = (self, other)
+        return left.withUTF8 { left in
+            right.withUTF8 { right in
+                let count = min(left.count, right.count)
+                let order = count == 0 ? 0 : memcmp(left.baseAddress!, right.baseAddress!, count)
+                return order == 0 ? left.count < right.count : order < 0
+            }
+        }
+    }
+
     /// Returns whether both strings have the same bytes.
     package func hasBytes(of other: String) -> Bool {
         var (left, right) = (self, other)

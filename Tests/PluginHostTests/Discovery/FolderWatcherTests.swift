@@ -13,7 +13,7 @@ import Testing
     init() throws { folder = try TemporaryFolder() }
 
     private func watch(_ folders: String..., quietTime: Duration = .milliseconds(5)) -> FolderWatcher {
-        let watcher = FolderWatcher(folders: folders, quietTime: quietTime) { [changes] in changes.add($0) }
+        let watcher = FolderWatcher(folders: folders, quietTime: quietTime) { [changes] in changes.add($0.folders) }
         watcher.start()
         return watcher
     }
@@ -114,7 +114,7 @@ import Testing
         let box = Mutex<FolderWatcher?>(nil)
         let watcher = FolderWatcher(folders: [folder.path]) { [changes] in
             box.withLock { $0 }?.stop()
-            changes.add($0)
+            changes.add($0.folders)
         }
         box.withLock { $0 = watcher }
         watcher.start()
@@ -167,11 +167,11 @@ import Testing
         let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let watcher = FolderWatcher(folders: [plugins], quietTime: .zero) { [changes] changed in
             if changes.isEmpty {
-                changes.add(changed)
+                changes.add(changed.folders)
                 hasBegun.signal()
                 mayEnd.wait()
             } else {
-                changes.add(changed)
+                changes.add(changed.folders)
             }
         }
         watcher.start()
@@ -223,7 +223,9 @@ import Testing
     ) async {
         await #expect(processExitsWith: .success) { [free = free as Int] in
             let (folder, changes) = (try TemporaryFolder(), WatcherChanges())
-            let watcher = FolderWatcher(folders: [folder.path], lookInterval: .milliseconds(20)) { changes.add($0) }
+            let watcher = FolderWatcher(folders: [folder.path], lookInterval: .milliseconds(20)) {
+                changes.add($0.folders)
+            }
             var limit = rlimit(rlim_cur: 256, rlim_max: 256)
             try #require(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
             limit.rlim_cur = 256

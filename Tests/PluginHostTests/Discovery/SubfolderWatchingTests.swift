@@ -18,7 +18,7 @@ import Testing
     ) -> FolderWatcher {
         let watcher = FolderWatcher(
             folders: folders, includesSubfolders: recursive, quietTime: quietTime, lookInterval: .seconds(3600)
-        ) { [changes] in changes.add($0) }
+        ) { [changes] in changes.add($0.folders) }
         watcher.start()
         return watcher
     }
@@ -40,7 +40,7 @@ import Testing
         try folder.folder("plugins/a/b")
         try folder.folder("flat/a")
         let other = WatcherChanges()
-        let single = FolderWatcher(folders: [flat]) { other.add($0) }
+        let single = FolderWatcher(folders: [flat]) { other.add($0.folders) }
         single.start()
         defer { single.stop() }
         let watcher = watch(plugins)

@@ -193,7 +193,7 @@ import Testing
         return (path, image: try bytes.withUnsafeBytes { try ELFImage(reading: $0, path: path) })
     }
 
-    private func record(_ text: String) throws -> FileRecord {
+    func record(_ text: String) throws -> FileRecord {
         var words = text.split(separator: " ").map(String.init)[...]
         let path = words.removeFirst()
         let isBroken = words.first == "broken"

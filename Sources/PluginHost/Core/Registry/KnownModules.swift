@@ -8,6 +8,7 @@ final class KnownModules: Sendable {
 
     /// In the order in which they would start.
     let modules: [LoadedModule]
+    private let byName: [String: LoadedModule]
     private let targets: [String: Target]
     /// The modules that offer services, by the names of the services.
     let services: [String: [LoadedModule]]
@@ -38,48 +39,62 @@ final class KnownModules: Sendable {
             }
             for event in outline.events where !event.isHostEvent { subscribers[event, default: []].append(module) }
         }
+        byName = Dictionary(modules.map { ($0.name, $0) }) { first, _ in first }
         (self.targets, self.services, self.subscribers) = (targets, services, subscribers)
     }
+
+    func module(named name: String) -> LoadedModule? { byName[name] }
+
+    /// Returns those of these modules that have one of the names.
+    func modules(named names: Set<String>) -> [LoadedModule] { names.sorted().compactMap { byName[$0] } }
 
     /// Returns these modules without others.
     ///
     /// - Parameter names: The names of the others, which need not be among these.
     func without(_ names: Set<String>) -> KnownModules {
         let rest = modules.filter { !names.contains($0.name) }
-        return rest.count == modules.count ? self : KnownModules(rest, of: self)
+        return rest.count == modules.count ? self : KnownModules(rest, from: self)
     }
 
     /// Returns the routes of the modules that are not among others.
     func routes(besides other: KnownModules) -> [RouteEntry] {
         if self === other || modules.isEmpty { return [] }
-        let others = Set(other.modules.map { ObjectIdentifier($0) })
-        return modules.filter { !others.contains(ObjectIdentifier($0)) }.flatMap(\.routes)
+        return ListChange(from: other.modules, to: modules).new.flatMap(\.routes)
     }
 
-    /// Returns an index of other modules. It is made from this one if it contains all of them.
+    /// Returns an index of other modules. It is made from this one if it has most of them.
     func changed(to other: [LoadedModule]) -> KnownModules {
-        if other.elementsEqual(modules, by: ===) { return self }
-        let wanted = Set(other.map { ObjectIdentifier($0) })
-        let rest = modules.filter { wanted.contains(ObjectIdentifier($0)) }
-        return rest.elementsEqual(other, by: ===) ? KnownModules(rest, of: self) : KnownModules(other)
+        other.elementsEqual(modules, by: ===) ? self : KnownModules(other, from: self)
     }
 
-    /// Creates an index of some of the modules of another one.
-    private init(_ rest: [LoadedModule], of other: KnownModules) {
-        modules = rest
-        let present = Set(rest.map { ObjectIdentifier($0) })
-        func kept(_ all: [String: [LoadedModule]]) -> [String: [LoadedModule]] {
-            all.compactMapValues { modules in
-                let kept = modules.filter { present.contains(ObjectIdentifier($0)) }
-                return kept.isEmpty ? nil : kept
-            }
+    private convenience init(_ modules: [LoadedModule], from before: KnownModules) {
+        let change = ListChange(from: before.modules, to: modules)
+        if (change.gone.count + change.new.count) * 2 > modules.count {
+            self.init(modules)
+        } else {
+            self.init(modules, from: before, change)
         }
-        (services, subscribers) = (kept(other.services), kept(other.subscribers))
-        var targets = other.targets
-        for module in other.modules where !present.contains(ObjectIdentifier(module)) {
-            for name in module.outline.targets { targets[name] = nil }
+    }
+
+    private init(_ modules: [LoadedModule], from before: KnownModules, _ change: ListChange<LoadedModule>) {
+        self.modules = modules
+        var (targets, byName) = (before.targets, before.byName)
+        var (services, subscribers) = (before.services, before.subscribers)
+        for module in change.gone {
+            let outline = module.outline
+            if byName[module.name] === module { byName[module.name] = nil }
+            for name in outline.targets where targets[name]?.module === module { targets[name] = nil }
+            for service in outline.services { services.remove(module, service.name) }
+            for event in outline.events { subscribers.remove(module, event) }
         }
-        self.targets = targets
+        for module in change.new {
+            let outline = module.outline
+            byName[module.name] = module
+            for name in outline.targets { targets[name] = Target(module, name) }
+            for service in outline.services { services.add(module, service.name, to: modules) }
+            for event in outline.events where !event.isHostEvent { subscribers.add(module, event, to: modules) }
+        }
+        (self.targets, self.byName, self.services, self.subscribers) = (targets, byName, services, subscribers)
     }
 
     var isEmpty: Bool { modules.isEmpty }
@@ -110,6 +125,20 @@ final class KnownModules: Sendable {
     func module(answering target: String, _ action: String, isRemote: Bool = false) -> LoadedModule? {
         guard let found = self.target(target), found.answers(action, isRemote: isRemote) else { return nil }
         return found.module
+    }
+}
+
+extension [String: [LoadedModule]] {
+    fileprivate mutating func remove(_ module: LoadedModule, _ name: String) {
+        self[name]?.removeAll { $0 === module }
+        if self[name]?.isEmpty == true { self[name] = nil }
+    }
+
+    /// - Parameter all: All modules, in order.
+    fileprivate mutating func add(_ module: LoadedModule, _ name: String, to all: [LoadedModule]) {
+        let present = self[name, default: []]
+        let meant = Set((present + [module]).map { ObjectIdentifier($0) })
+        self[name] = all.filter { meant.contains(ObjectIdentifier($0)) }
     }
 }
 

@@ -1,15 +1,14 @@
-/// The difference between two lists of modules.
-struct ModuleChange {
-    /// The generations that are only in the first list, in its order.
-    let gone: [Generation]
-    /// The generations that are only in the second list, in its order.
-    let new: [Generation]
-
+/// The difference between two lists of objects.
+struct ListChange<Element: AnyObject> {
+    /// The elements that are only in the first list, in its order.
+    let gone: [Element]
+    /// The elements that are only in the second list, in its order.
+    let new: [Element]
     /// Whether those that are in both lists have the same order in both.
     let keepsOrder: Bool
 
     /// Takes time in proportion to the lists, but little for the elements that they share at the beginning and the end.
-    init(from before: [Generation], to after: [Generation]) {
+    init(from before: [Element], to after: [Element]) {
         let shorter = min(before.count, after.count)
         var (start, end) = (0, 0)
         while start < shorter, before[start] === after[start] { start += 1 }
@@ -24,7 +23,12 @@ struct ModuleChange {
         self.new = new.filter { !past.contains(ObjectIdentifier($0)) }
         keepsOrder = gone.count == old.count && self.new.count == new.count
     }
+}
 
+/// The difference between two lists of modules.
+typealias ModuleChange = ListChange<Generation>
+
+extension ListChange where Element == Generation {
     /// Whether something that is made from a certain part of the modules stays the same, including its order.
     ///
     /// - Parameter lack: Whether a generation has no such part.

@@ -74,9 +74,33 @@ final class ServiceEntry: @unchecked Sendable {
     /// Returns the services grouped by name, each group in the order of preference: the highest version, then the
     /// highest priority.
     static func byName(_ services: [ServiceEntry]) -> [String: [ServiceEntry]] {
-        Dictionary(grouping: services, by: \.name).mapValues { services in
-            services.sorted { ($0.version, $0.priority) > ($1.version, $1.priority) }
+        Dictionary(grouping: services, by: \.name).mapValues(inOrder)
+    }
+
+    /// Returns services of one name in the order of preference.
+    static func inOrder(_ services: [ServiceEntry]) -> [ServiceEntry] {
+        services.sorted { ($0.version, $0.priority) > ($1.version, $1.priority) }
+    }
+
+    /// Returns an index of the preferred service of each name that no registered module offers, too.
+    ///
+    /// - Parameters:
+    ///   - known: The registered modules that offer services, by the names of the services.
+    ///   - names: The names that may have other services than in `before`.
+    static func index(
+        of services: [String: [ServiceEntry]], besides known: [String: [LoadedModule]], _ names: Set<String>,
+        from before: NameIndex<ServiceEntry>
+    ) -> NameIndex<ServiceEntry> {
+        var (gone, new): ([ServiceEntry], [ServiceEntry]) = ([], [])
+        for name in names {
+            let old = name.withPluginString { before.find($0)?.takeUnretainedValue() }
+            let next = known[name] == nil ? services[name]?.first : nil
+            guard old !== next else { continue }
+            if let old { gone.append(old) }
+            if let next { new.append(next) }
         }
+        if gone.isEmpty, new.isEmpty { return before }
+        return NameIndex(before, without: gone, adding: new, by: \.nameBytes)
     }
 
     /// Returns an index of the preferred service of each name.

@@ -75,6 +75,9 @@ final class Table: Sendable {
                 adding: change.new.flatMap(\.routes) + contents.known.routes(besides: before.contents.known))
         }
         self.contents = contents
+        let knownChange = ListChange(from: before.contents.known.modules, to: contents.known.modules)
+        let hasOtherSubscribers =
+            hasOtherKnown && !(knownChange.gone + knownChange.new).allSatisfy(\.outline.events.isEmpty)
         let known = [before, proposed].lazy.compactMap(\.self).first {
             $0.contents.known === contents.known && generations.elementsEqual($0.generations, by: ===)
         }
@@ -84,13 +87,34 @@ final class Table: Sendable {
             ?? (change.leaves(\.interceptors.isEmpty) ? before.interceptors : Self.interceptors(of: generations))
         subscribers =
             known?.subscribers
-            ?? (!hasOtherKnown && change.leaves(\.subscriptions.isEmpty)
+            ?? (!hasOtherSubscribers && change.leaves(\.subscriptions.isEmpty)
                 ? before.subscribers : ModuleSubscribers.index(of: generations, besides: contents.known))
         let hasOtherServices =
             hasOtherKnown
             || hasOtherModules
                 && !(change.leaves(\.services.isEmpty) && contents.declaredServices == DeclaredServices())
-        if hasOtherServices || contents.declaredServices != before.declaredServices {
+        let hasDeclaredServices =
+            contents.declaredServices != DeclaredServices() || before.declaredServices != DeclaredServices()
+        if let known, known.declaredServices == contents.declaredServices {
+            (services, serviceIndex) = (known.services, known.serviceIndex)
+            (refusedServices, restingServices) = (known.refusedServices, known.restingServices)
+            knownServices = known.knownServices
+        } else if hasOtherServices, !hasDeclaredServices {
+            (refusedServices, restingServices, knownServices) = ([:], [], contents.known.services)
+            var (services, names) = (before.services, Set<String>())
+            for service in change.gone.lazy.flatMap(\.services) {
+                names.insert(service.name)
+                services[service.name]?.removeAll { $0 === service }
+            }
+            for service in change.new.lazy.flatMap(\.services) {
+                names.insert(service.name)
+                services[service.name] = ServiceEntry.inOrder(services[service.name, default: []] + [service])
+            }
+            for name in names where services[name]?.isEmpty == true { services[name] = nil }
+            for module in knownChange.gone + knownChange.new { names.formUnion(module.outline.services.map(\.name)) }
+            self.services = services
+            serviceIndex = ServiceEntry.index(of: services, besides: knownServices, names, from: before.serviceIndex)
+        } else if hasOtherServices || contents.declaredServices != before.declaredServices {
             let standing = contents.declaredServices.standing(with: generations, names.targets, contents.known)
             refusedServices = standing.refused
             restingServices = standing.resting

@@ -24,60 +24,79 @@ final class SafeScan: Sendable {
         var failures: [UInt64: PluginError] = [:]
         /// The names of the modules, which are not checked.
         var names: [UInt64: String] = [:]
+
+        fileprivate mutating func merge(_ other: Findings) {
+            failures.merge(other.failures) { $1 }
+            names.merge(other.names) { $1 }
+        }
     }
+
+    /// The share of the time limit after which a file that is opened after others in a process is opened alone instead.
+    private static let patienceShare = 0.25
 
     /// Opens files in scan processes. Must be called before the host opens them.
     func open(_ files: [StagedFile]) -> Findings {
         let findings = Mutex(Findings())
+        let suspects = Mutex<[StagedFile]>([])
         let batches = (files.count + ScanProcess.filesMax - 1) / ScanProcess.filesMax
         // As many processes at a time as there are processors, with equal work.
         DispatchQueue.concurrentPerform(iterations: batches) { batch in
             let found = scan(files[files.count * batch / batches..<files.count * (batch + 1) / batches])
-            findings.withLock { findings in
-                findings.failures.merge(found.failures) { $1 }
-                findings.names.merge(found.names) { $1 }
-            }
+            findings.withLock { $0.merge(found.findings) }
+            suspects.withLock { $0 += found.suspects }
+        }
+        let alone = suspects.withLock(\.self)
+        DispatchQueue.concurrentPerform(iterations: alone.count) { index in
+            let found = scanAlone(alone[index])
+            findings.withLock { $0.merge(found) }
         }
         return findings.withLock(\.self)
     }
 
     /// Opens files in one process after another.
-    private func scan(_ files: ArraySlice<StagedFile>) -> Findings {
-        var findings = Findings()
+    ///
+    /// - Returns: What was found, and the files that must be opened alone: another file of their process may be to
+    ///   blame.
+    private func scan(_ files: ArraySlice<StagedFile>) -> (findings: Findings, suspects: [StagedFile]) {
+        var (findings, suspects) = (Findings(), [StagedFile]())
         var rest = files
         while !rest.isEmpty {
+            guard rest.count > 1 else {
+                findings.merge(scanAlone(rest.removeFirst()))
+                break
+            }
             do throws(PluginError) {
-                let outcome = try run(rest)
-                let isAlone = rest.count == 1
+                let outcome = try run(rest, limit * Self.patienceShare)
                 // After a file that ends the process or hangs, another process goes on.
                 for (finding, name) in zip(outcome.findings, outcome.names) {
-                    let file = rest.first!
+                    let file = rest.removeFirst()
                     findings.names[file.number] = name
-                    if finding != .passed {
-                        findings.failures[file.number] =
-                            isAlone ? error(file, finding, outcome) : try failureAlone(file, &findings)
-                    }
-                    rest.removeFirst()
+                    if finding != .passed { suspects.append(file) }
                     if finding.isUnfinished { break }
                 }
             } catch {
                 for file in rest { findings.failures[file.number] = error }
-                return findings
+                break
             }
+        }
+        return (findings, suspects)
+    }
+
+    private func scanAlone(_ file: StagedFile) -> Findings {
+        var findings = Findings()
+        do throws(PluginError) {
+            let outcome = try run([file], limit)
+            findings.names[file.number] = outcome.names[0]
+            if outcome.findings[0] != .passed {
+                findings.failures[file.number] = error(file, outcome.findings[0], outcome)
+            }
+        } catch {
+            findings.failures[file.number] = error
         }
         return findings
     }
 
-    /// Opens a file alone: another file of its process may be to blame, and only seem to have passed.
-    private func failureAlone(
-        _ file: StagedFile, _ findings: inout Findings
-    ) throws(PluginError) -> PluginError? {
-        let outcome = try run([file])
-        findings.names[file.number] = outcome.names[0]
-        return outcome.findings[0] == .passed ? nil : error(file, outcome.findings[0], outcome)
-    }
-
-    private func run(_ files: ArraySlice<StagedFile>) throws(PluginError) -> ScanProcess.Outcome {
+    private func run(_ files: ArraySlice<StagedFile>, _ limit: Duration) throws(PluginError) -> ScanProcess.Outcome {
         do throws(PluginError) {
             let program = try workers.program(for: files.first!)
             let outcome = try ScanProcess.run(files, program: program, limit: limit, names: workers.areUsed)

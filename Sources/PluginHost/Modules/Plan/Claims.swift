@@ -3,7 +3,7 @@ import PluginFile
 
 /// The targets, routes and services that modules claim. Each belongs to the module that claimed it first.
 struct Claims {
-    private struct Owner {
+    struct Owner {
         let name: String
         let file: String
     }
@@ -31,13 +31,19 @@ struct Claims {
     /// The implementations of services, by name.
     private var offers: [String: [Offer]] = [:]
     private var routes: RouteTable
+    /// The modules that keep what they claim without having been entered.
+    private let others: SettledModules.Others?
 
     /// - Parameters:
     ///   - routes: The routes in effect.
     ///   - program: The services that the program has bound to targets.
     ///   - leaving: The routes in effect that become available.
-    init(_ routes: Routes, _ program: [ModuleManifest.Service] = [], without leaving: [RouteEntry] = []) {
-        self.routes = routes.table
+    ///   - others: The modules that keep what they claim and are not entered.
+    init(
+        _ routes: Routes, _ program: [ModuleManifest.Service] = [], without leaving: [RouteEntry] = [],
+        besides others: SettledModules.Others? = nil
+    ) {
+        (self.routes, self.others) = (routes.table, others)
         for service in program {
             services[service.key] = Owner(name: "the program", file: StagedFile.program.original)
             offers[service.name, default: []].append(.program(service))
@@ -65,17 +71,17 @@ struct Claims {
         let outline = module.outline
         let name = outline.name
         for target in outline.targets {
-            guard let owner = targets[target] else { continue }
+            guard let owner = targets[target] ?? others?.owner(ofTarget: target) else { continue }
             throw PluginError(
                 .conflict,
                 "\(name) (\(file)) claims the target \(target.shortened), which belongs to \(owner.name) (\(owner.file)). "
                     + "\(owner.name) keeps it; \(name) is not registered.")
         }
         for service in outline.services {
-            guard let owner = services[service] else {
-                guard let others = offers[service.name],
-                    let offer = Offer.module(module, service, file: file).offer,
-                    let conflict = others.lazy.compactMap(\.offer).compactMap(offer.conflict).first
+            guard let owner = services[service] ?? others?.owner(of: service) else {
+                let present = offers(of: service.name)
+                guard !present.isEmpty, let offer = Offer.module(module, service, file: file).offer,
+                    let conflict = present.lazy.compactMap(\.offer).compactMap(offer.conflict).first
                 else { continue }
                 throw PluginError(
                     .conflict,
@@ -90,6 +96,10 @@ struct Claims {
         }
         try takeRoutes(of: module)
         keep(module, file)
+    }
+
+    private func offers(of service: String) -> [Offer] {
+        (offers[service] ?? []) + (others?.offers(of: service) ?? []).map { .module($0.module, $0.key, file: $0.file) }
     }
 
     /// Inserts the routes of a new module, or none of them. The table has one owner, so that it is changed in place:

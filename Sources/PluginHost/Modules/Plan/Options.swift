@@ -40,6 +40,8 @@ extension Plan {
         private let starting: [ObjectIdentifier: PluginError]
         /// The registered modules. Like those that serve, they keep what they claim, and their routes are in effect.
         private let registered: Set<ObjectIdentifier>
+        /// The modules that the plan is not about; `nil` if it is about all.
+        private let others: SettledModules.Others?
         private let registeredRoutes: [(registration: ObjectIdentifier, routes: [RouteEntry])]
         private(set) var groups: [Group] = []
         /// The candidates that can serve, in the order of their start.
@@ -49,10 +51,11 @@ extension Plan {
 
         init(
             program: [Candidate], served: [Generation], routes: Routes, services: [ModuleManifest.Service],
-            starting: [ObjectIdentifier: PluginError], registered: [LoadedModule]
+            starting: [ObjectIdentifier: PluginError], registered: [LoadedModule],
+            besides others: SettledModules.Others?
         ) {
             (self.program, self.served, self.routes, self.services) = (program, served, routes, services)
-            self.starting = starting
+            (self.starting, self.others) = (starting, others)
             self.registered = Set(registered.map { ObjectIdentifier($0.registration) })
             registeredRoutes = registered.filter { !$0.routes.isEmpty }.map {
                 (ObjectIdentifier($0.registration), $0.routes)
@@ -86,8 +89,8 @@ extension Plan {
                 let kept = Set(keeping.map { ObjectIdentifier($0.module.registration) })
                 freed = registeredRoutes.filter { !kept.contains($0.registration) }.flatMap(\.routes)
             }
-            var claims = Claims(routes, services, without: leaving.flatMap(\.routes) + freed)
-            var present = Provisions()
+            var claims = Claims(routes, services, without: leaving.flatMap(\.routes) + freed, besides: others)
+            var present = Provisions(besides: others)
             // Modules that already serve or are registered keep what they claim.
             for kept in program + groups.map(\.chosen) where keeps(kept) {
                 claims.keep(kept.module, kept.path)

@@ -32,14 +32,20 @@ struct Plan {
     private(set) var verdicts: [PathKey: FileRecord.Verdict] = [:]
     /// The modules that serve now and should no longer serve, in the order of their start.
     private(set) var leaving: [Served] = []
-    /// Whether this is a part of a plan: the registered modules that it does not start stay registered.
-    private var isPart = false
+    /// The modules that the plan is not about, which stay as they are; `nil` if it is about all.
+    private let others: SettledModules.Others?
+    /// The names of the modules that the plan is about; `nil` for all. The others stay as they are.
+    private(set) var names: Set<String>?
 
     /// Whether ``serving`` is known to be in the order of the table: it was sorted as a whole, and no requirements make
     /// the order of some modules depend on others.
     var isInOrder: Bool {
-        !isPart && serving.first?.module.isRegistered != true && serving.allSatisfy(\.outline.requirements.isEmpty)
+        serving.first?.module.isRegistered != true && serving.allSatisfy(\.outline.requirements.isEmpty)
     }
+
+    /// Whether modules conflict and others have requirements, so that a plan of all modules, in whose order the
+    /// requirements of this plan's modules have their places too, may prefer another module.
+    private(set) var dependsOnOrder = false
 
     /// The reason why the module that the program registers should not serve.
     private(set) var refusal: PluginError?
@@ -53,11 +59,15 @@ struct Plan {
     ///   - services: The services that the program has bound to targets.
     ///   - starting: The modules with a hook that has not returned yet, with the reason why they cannot be served.
     ///   - registered: The modules that are known and have names in the table.
+    ///   - others: The modules that the plan is not about; `nil` if it is about all. If there are any, the other
+    ///     parameters are about the rest.
     init(
         _ records: [FileRecord], _ present: Serving, _ change: ProgramChange?, _ routes: Routes,
         _ services: [ModuleManifest.Service] = [], starting: [ObjectIdentifier: PluginError] = [:],
-        registered: [LoadedModule] = []
+        registered: [LoadedModule] = [], besides others: SettledModules.Others? = nil
     ) {
+        self.others = others
+        self.names = others.map { $0.besides.union(present.program.map(\.name)) }
         // A module whose process has ended is replaced, if only by another generation of the same file; but not before
         // the time of its restart.
         let served = present.modules.filter { !$0.value.module.isGone }
@@ -72,18 +82,21 @@ struct Plan {
             }
         }
         let byPath = Dictionary(records.map { (PathKey($0.path), $0) }) { first, _ in first }
-        var names = Set(files.keys)
-        names.formUnion(served.keys)
+        var claimants = Set(files.keys)
+        claimants.formUnion(served.keys)
         var options = Options(
             program: Self.registered(present.program, change), served: present.all.map(\.generation), routes: routes,
-            services: services, starting: starting, registered: registered)
-        for name in names.sorted() {
+            services: services, starting: starting, registered: registered, besides: others)
+        for name in claimants.sorted() {
             let ranked = Self.rank(files[name] ?? [], served[name], byPath)
             if !ranked.isEmpty { options.add(ranked) }
         }
         options.choose()
         (serving, refusal) = (options.serving, options.refusal)
         judge(options)
+        dependsOnOrder =
+            verdicts.values.contains(where: \.isRefusal)
+            && records.contains { $0.claimedModule?.outline.requirements.isEmpty == false }
         let staying = Set(serving.compactMap { $0.served?.generation.number })
         leaving = present.all.filter { !staying.contains($0.generation.number) }
             .sorted { $0.generation.number < $1.generation.number }
@@ -102,17 +115,19 @@ struct Plan {
 
     /// Adds the modules that these modules require, directly or indirectly.
     private func require(from needed: inout Set<Int>) {
-        var provisions = Provisions()
-        for index in needed { provisions.add(serving[index].outline) }
-        var open = needed.filter { serving[$0].served == nil }.sorted()
+        var serving = others
+        serving?.areServing = true
+        var provisions = Provisions(besides: serving)
+        for index in needed { provisions.add(self.serving[index].outline) }
+        var open = needed.filter { self.serving[$0].served == nil }.sorted()
         while let index = open.popLast() {
-            for requirement in serving[index].outline.requirements where !provisions.satisfies(requirement) {
-                let provider = serving.indices.first {
-                    !needed.contains($0) && serving[$0].outline.provides(requirement)
+            for requirement in self.serving[index].outline.requirements where !provisions.satisfies(requirement) {
+                let provider = self.serving.indices.first {
+                    !needed.contains($0) && self.serving[$0].outline.provides(requirement)
                 }
                 guard let provider else { continue }
                 needed.insert(provider)
-                provisions.add(serving[provider].outline)
+                provisions.add(self.serving[provider].outline)
                 open.append(provider)
             }
         }
@@ -135,12 +150,10 @@ struct Plan {
         if let other = fresh.first(where: { busy.contains(ObjectIdentifier($0.module)) }) {
             throw .circularStart(name, requiring: other.outline.name)
         }
-        part.isPart = true
+        part.names = Set(fresh.map(\.outline.name))
         let paths = Set(paths: fresh.map(\.path))
         part.verdicts = verdicts.filter { paths.contains($0.key) }
-        part.serving =
-            context.serving.all.map { Candidate(module: $0.module, path: $0.path, served: $0, isInFolder: false) }
-            + fresh
+        part.serving = fresh
         part.leaving = []
         part.resting = []
         return part
@@ -151,21 +164,19 @@ struct Plan {
     ///
     /// - Parameter present: The modules that are registered now.
     func registered(after present: KnownModules, in context: ChangeContext) -> [LoadedModule] {
-        let going: [LoadedModule]
-        if isPart {
-            let names = Set(serving.map(\.outline.name))
-            going = present.modules.filter { !names.contains($0.name) }
-        } else {
-            var starting: Set<ObjectIdentifier> = []
-            if !present.isEmpty, !context.starts.slow.isEmpty {
-                for case (let path, .starts) in verdicts {
-                    guard let module = context.folders.records[path]?.module else { continue }
-                    starting.insert(ObjectIdentifier(module.registration))
-                }
-            }
-            going = present.modules.filter { starting.contains(ObjectIdentifier($0.registration)) }
+        if let names {
+            if resting.isEmpty, !names.contains(where: { present.module(named: $0) != nil }) { return present.modules }
+            return present.modules.filter { !names.contains($0.name) }.adding(resting.map(\.module))
         }
-        return going + resting.map(\.module)
+        var starting: Set<ObjectIdentifier> = []
+        if !present.isEmpty, !context.starts.slow.isEmpty {
+            for case (let path, .starts) in verdicts {
+                guard let module = context.folders.records[path]?.module else { continue }
+                starting.insert(ObjectIdentifier(module.registration))
+            }
+        }
+        return present.modules.filter { starting.contains(ObjectIdentifier($0.registration)) }
+            + resting.map(\.module)
     }
 
     /// Returns the modules that the program has registered after a change.
@@ -185,15 +196,17 @@ struct Plan {
     /// serves. Such a file is more likely a mistake than intended. It is left out if another file contains the serving
     /// module.
     private static func takenFiles(_ records: [FileRecord], _ served: [String: Served]) -> [PathKey: Served] {
-        let owners = Dictionary(served.values.map { (PathKey($0.path), $0) }) { first, _ in first }
+        // Several modules may have been loaded from one file, one after the other, and still serve.
+        let owners = Dictionary(grouping: served.values) { PathKey($0.path) }
         let taken = records.filter { record in
-            guard let module = record.module, let owner = owners[record.path] else { return false }
-            return module.outline.name != owner.name
+            guard let module = record.module, let owners = owners[record.path] else { return false }
+            return !owners.contains { $0.name == module.outline.name }
         }
         guard !taken.isEmpty else { return [:] }
         let present = Set(records.compactMap { $0.claimedModule?.outline.name })
         return taken.reduce(into: [:]) { result, record in
-            if let owner = owners[record.path], !present.contains(owner.name) { result[record.path] = owner }
+            let missing = (owners[record.path] ?? []).filter { !present.contains($0.name) }
+            result[record.path] = missing.min { $0.name < $1.name }
         }
     }
 

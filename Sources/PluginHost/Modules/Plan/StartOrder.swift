@@ -22,6 +22,10 @@ struct ModuleOrder: Comparable {
 struct Provisions {
     private var modules: [String: SemanticVersion] = [:]
     private var services: [String: [(version: SemanticVersion, module: String)]] = [:]
+    /// Modules that provide what they do without having been added.
+    let others: SettledModules.Others?
+
+    init(besides others: SettledModules.Others? = nil) { self.others = others }
 
     mutating func add(_ outline: ModuleOutline) {
         modules[outline.name] = outline.version
@@ -33,8 +37,10 @@ struct Provisions {
     /// Returns the versions that are provided under a requirement's name, whether or not they satisfy it.
     func versions(for requirement: ModuleManifest.Requirement) -> [SemanticVersion] {
         switch requirement.subject {
-        case .module(let name): modules[name].map { [$0] } ?? []
-        case .service(let name): services[name, default: []].map(\.version).sorted(by: >)
+        case .module(let name): (modules[name] ?? others?.version(of: name)).map { [$0] } ?? []
+        case .service(let name):
+            (services[name, default: []].map(\.version) + (others?.offers(of: name).map(\.key.version) ?? []))
+                .sorted(by: >)
         }
     }
 
@@ -94,11 +100,43 @@ struct StartOrder {
     }
 }
 
-extension [Generation] {
-    /// The generations in their start order.
-    var inOrder: [Generation] {
-        // Only the program itself has no module, and it is in no table.
-        let order = StartOrder(map { $0.module!.outline })
+/// A module in a list that is in start order.
+protocol OrderedModule {
+    var outlineInOrder: ModuleOutline { get }
+}
+
+extension Generation: OrderedModule {
+    // Only the program itself has no module, and it is in no table.
+    var outlineInOrder: ModuleOutline { module!.outline }
+}
+
+extension LoadedModule: OrderedModule {
+    var outlineInOrder: ModuleOutline { outline }
+}
+
+extension Array where Element: OrderedModule {
+    /// The modules in their start order.
+    var inOrder: [Element] {
+        let order = StartOrder(map(\.outlineInOrder))
         return (order.starting + order.blocked).map { self[$0] }
+    }
+
+    /// Returns these modules, which are in their start order, together with others.
+    func adding(_ others: [Element]) -> [Element] {
+        if others.isEmpty { return self }
+        guard (self + others).allSatisfy({ $0.outlineInOrder.requirements.isEmpty }) else {
+            return (self + others).inOrder
+        }
+        var all = self
+        for other in others {
+            let own = ModuleOrder(other.outlineInOrder)
+            var (start, end) = (0, all.count)
+            while start < end {
+                let middle = (start + end) / 2
+                if own < ModuleOrder(all[middle].outlineInOrder) { end = middle } else { start = middle + 1 }
+            }
+            all.insert(other, at: start)
+        }
+        return all
     }
 }

@@ -8,7 +8,7 @@ struct UnmetRequirements {
     private let starting: Set<Int>
     private let hooked: Set<Int>
     private var present: Provisions
-    private var all = Provisions()
+    private var all: Provisions
 
     /// - Parameters:
     ///   - chosen: The outlines of all chosen modules.
@@ -17,6 +17,7 @@ struct UnmetRequirements {
     ///   - hooked: The indices of those with a hook that has not returned yet.
     init(chosen: [ModuleOutline], starting: Set<Int>, present: Provisions, hooked: Set<Int> = []) {
         (outlines, self.starting, self.present, self.hooked) = (chosen, starting, present, hooked)
+        all = Provisions(besides: present.others)
         for (index, outline) in chosen.enumerated() {
             all.add(outline)
             if starting.contains(index) { self.present.add(outline) }

@@ -47,6 +47,10 @@ final class ChangeContext: @unchecked Sendable {
     let patience = ChangePatience()
     /// The problems of the host itself.
     var ownProblems = OwnProblems()
+    /// What is known of the modules that need not be planned again; `nil` if all have been planned since.
+    private var settled: SettledModules?
+    /// How many files were examined, and how many modules were planned, by all changes, for tests.
+    var examined = (files: 0, modules: 0)
 
     /// The watcher of the folders; `nil` while they are not watched. May be accessed from any thread.
     let watcher = Mutex<FolderWatcher?>(nil)
@@ -133,12 +137,65 @@ final class ChangeContext: @unchecked Sendable {
         _ change: ProgramChange? = nil, starting wanted: String? = nil, with records: [PathKey: FileRecord]? = nil
     ) -> Plan {
         let table = registry.table
-        var plan = Plan(
-            Array((records ?? folders.records).values), serving, change, table.routes, table.declaredServices.program,
-            starting: starts.reasons, registered: table.contents.known.modules)
-        let needed = namesOfNeeded.union([wanted].compactMap(\.self))
-        plan.rest { $0.module.isOpen || needed.contains($0.outline.name) }
+        // Modules that start although they are only known: also those whose interceptors are in effect.
+        let needed = Set((table.interception?.entries.compactMap(\.rule?.module) ?? []) + [wanted].compactMap(\.self))
+        var plan: Plan
+        if change == nil, records == nil, let part = planOfChanges(table, starting: needed) {
+            plan = part
+        } else {
+            let all = records ?? folders.records
+            examined.modules += all.count
+            plan = Plan(
+                Array(all.values), serving, change, table.routes, table.declaredServices.program,
+                starting: starts.reasons, registered: table.contents.known.modules)
+        }
+        // So do those that replace one that serves.
+        plan.rest { [serving] candidate in
+            let name = candidate.outline.name
+            return candidate.module.isOpen || serving.modules[name] != nil || needed.contains(name)
+        }
         return plan
+    }
+
+    /// Returns a plan of the modules that have changed since they were planned and of those that this may concern;
+    /// `nil` if all must be planned.
+    private func planOfChanges(_ table: Table, starting wanted: Set<String>) -> Plan? {
+        guard folders.unplanned.count <= 16 || folders.unplanned.count * 2 < folders.records.count else { return nil }
+        let known = table.contents.known
+        let settled = settled ?? SettledModules(folders, serving, known)
+        self.settled = settled
+        settled.note(folders.takeUnplanned(), folders)
+        guard starts.slow.isEmpty, starts.parked.isEmpty,
+            !serving.modules.values.contains(where: { $0.isRestarting || $0.module.hasEnded }),
+            let names = settled.affected(by: folders, starting: wanted)
+        else { return nil }
+        examined.modules += names.count
+        var present = Serving()
+        present.program = serving.program
+        for name in names { present.modules[name] = serving.modules[name] }
+        let plan = Plan(
+            settled.records(of: names, in: folders), present, nil, table.routes, table.declaredServices.program,
+            registered: names.compactMap { known.module(named: $0) }, besides: .init(modules: settled, besides: names))
+        return plan.dependsOnOrder ? nil : plan
+    }
+
+    /// Gathers what plans of changes need, so that the first change does not wait for it.
+    func prepareForChanges() {
+        guard configuration.watches, settled == nil else { return }
+        later { context in
+            guard context.settled == nil, context.folders.unplanned.isEmpty else { return }
+            context.settled = SettledModules(context.folders, context.serving, context.registry.table.contents.known)
+        }
+    }
+
+    /// Notes that a plan has been carried out.
+    func settle(_ plan: Plan) {
+        if let names = plan.names {
+            settled?.refresh(names, folders, serving, registry.table.contents.known)
+        } else {
+            settled = nil
+            _ = folders.takeUnplanned()
+        }
     }
 
     /// Scans all folders again and reconciles what serves.

@@ -88,8 +88,8 @@ final class Lifecycle: Sendable {
         let watcher = FolderWatcher(
             folders: configuration.folders, includesSubfolders: configuration.includesSubfolders,
             quietTime: configuration.quietTime
-        ) { [weak context] folders in
-            context?.queue.sync { context.map { FolderUpdate($0).run(folders) } }
+        ) { [weak context] changes in
+            context?.queue.sync { context.map { FolderUpdate($0).run(changes) } }
         }
         watcher.start()
         context.watcher.withLock { $0 = watcher }
@@ -102,7 +102,7 @@ final class Lifecycle: Sendable {
     /// only once.
     private func waitForWriters() {
         for _ in 0..<50
-        where context.published.folders.records.values.contains(where: { $0.isAwaited || $0.canPass }) {
+        where context.published.folders.unsettledRecords.contains(where: { $0.isAwaited || $0.canPass }) {
             usleep(20_000)
             whileGoing { FolderUpdate($0, retryingFailures: true).run(Set($0.configuration.folders)) }
         }
@@ -148,7 +148,7 @@ final class Lifecycle: Sendable {
         disk.journal.close()
         LinkedModules(context: context).release()
         for served in context.serving.modules.values {
-            if let record = context.folders.records[served.path]?.decided(.ended) { context.folders.put(record) }
+            if let record = context.folders.records[served.path]?.decided(.ended) { context.folders.judge(record) }
         }
         context.serving.replace(by: [])
         context.publish()
@@ -252,7 +252,7 @@ final class Lifecycle: Sendable {
     /// Retries modules that were refused, since the names they claim may be available now. May be called from any
     /// thread; does not wait.
     func retryRefused() {
-        guard context.published.folders.records.values.contains(where: { $0.verdict.isRefusal }) else { return }
+        guard context.published.folders.unsettledRecords.contains(where: { $0.verdict.isRefusal }) else { return }
         context.later { $0.reconcile() }
     }
 
@@ -311,6 +311,9 @@ final class Lifecycle: Sendable {
     /// Returns the serving generation of the module with this name, if the module comes from a file or is linked into
     /// the program.
     func served(_ name: String) -> Served? { context.published.serving.modules[name] }
+
+    /// How many files were examined, and how many modules were planned, by all changes, for tests.
+    var examined: (files: Int, modules: Int) { context.queue.sync { context.examined } }
 
     var announcements: Announcements { context.announcements }
     var memoryWatch: MemoryWatch { context.memoryWatch }

@@ -22,15 +22,17 @@ struct ModulesSnapshot: Sendable {
             program.append(
                 ModuleStatus(.active, file: module.file, since: generation.created, module.outline, generation))
         }
-        let served = serving.modules.values
-        var statuses = folders.records.values.map { record in
-            let known = served.first { $0.path.hasBytes(of: record.path) }
+        let served = Dictionary(serving.modules.values.map { (PathKey($0.path), $0) }) { first, _ in first }
+        var statuses = folders.records.map { path, record in
+            let known = served[path]
             guard let module = record.module, let generation = present[ObjectIdentifier(module)],
                 generation !== known?.generation
             else { return status(record, known) }
             return record.status(Served(generation, module, path: record.path, since: generation.created))
         }
-        for served in served where folders.records[served.path] == nil { statuses.append(served.statusWithoutFile) }
+        for served in serving.modules.values where folders.records[served.path] == nil {
+            statuses.append(served.statusWithoutFile)
+        }
         if let opened = starts.opened {
             let index = statuses.firstIndex { $0.file.hasBytes(of: opened.path) } ?? statuses.endIndex
             let status = opened.status(index < statuses.endIndex ? statuses[index] : nil)

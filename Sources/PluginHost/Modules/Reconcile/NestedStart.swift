@@ -41,7 +41,7 @@ struct NestedStart {
     ///
     /// - Returns: The plan that they follow; `nil` if the module cannot be started.
     private mutating func start() throws(PluginError) -> Plan? {
-        while let plan = try context.plan().starting(name, besides: context, busy: outerBatch) {
+        while let plan = try context.plan(starting: name).starting(name, besides: context, busy: outerBatch) {
             newcomers.dropAll(besides: plan)
             context.proposed = outerProposed
             context.starts.batch = outerBatch.union(plan.fresh)

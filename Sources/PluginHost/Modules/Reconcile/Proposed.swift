@@ -11,8 +11,9 @@ struct Proposed {
     init(
         _ plan: Plan, _ newcomers: [ObjectIdentifier: Newcomer], besides context: ChangeContext
     ) {
-        generations = plan.generations(with: newcomers)
-        let present = context.registry.table.contents.known
+        let contents = context.registry.table.contents
+        let present = contents.known
+        generations = plan.generations(with: newcomers, among: contents.generations)
         known = present.changed(to: plan.registered(after: present, in: context))
         guard let outer = context.proposed else { return }
         let numbers = Set(generations.map(\.number))
@@ -39,12 +40,5 @@ extension ChangeContext {
     func propose() {
         let table = proposed.map { proposed in registry.table.changed { proposed.enter(&$0) } }
         registry.propose(table)
-    }
-
-    /// The names of the modules that start although they are only known: those that replace one that serves, and those
-    /// whose interceptors are in effect.
-    var namesOfNeeded: Set<String> {
-        let rules = registry.table.interception?.entries.compactMap(\.rule?.module) ?? []
-        return Set(serving.modules.keys).union(rules)
     }
 }

@@ -18,14 +18,14 @@ struct Publication {
     private let replaced: [Served]
     /// The records with new verdicts.
     private let judged: [FileRecord]
-    /// All records, including those with new verdicts.
-    private let records: [PathKey: FileRecord]
+    /// ``judged``, by path.
+    private let judgedFiles: [PathKey: FileRecord]
     /// The registered modules; `nil` if they stay the same.
     private let known: KnownModules?
     /// The files of modules that become registered.
     private let registered: [FileRecord]
-    /// The modules that were registered before, whether or not they start, by name.
-    private let wasRegistered: [String: LoadedModule]
+    /// The modules that were registered before, whether or not they start.
+    private let wasRegistered: KnownModules
     /// The modules that were registered before and are removed without having started.
     private let unregistered: [LoadedModule]
 
@@ -46,21 +46,23 @@ struct Publication {
         replaced = plan.leaving.filter { names.contains($0.name) }
         judged = plan.verdicts.compactMap { path, verdict in context.folders.records[path]?.decided(verdict) }
             .sorted { PathKey($0.path) < PathKey($1.path) }
-        var records = context.folders.records
-        for record in judged { records[record.path] = record }
-        self.records = records
+        let judgedFiles = Dictionary(judged.map { (PathKey($0.path), $0) }) { $1 }
+        self.judgedFiles = judgedFiles
         let present = context.registry.table.contents.known
         let next = present.changed(to: plan.registered(after: present, in: context))
         known = next === present ? nil : next
-        let before = Dictionary(present.modules.map { ($0.name, $0) }) { first, _ in first }
-        wasRegistered = before
+        wasRegistered = present
         let rest = known == nil ? [] : plan.resting
         registered = rest.filter { candidate in
-            before[candidate.outline.name].map { !Plan.isSame($0, candidate.module) } ?? true
+            present.module(named: candidate.outline.name).map { !Plan.isSame($0, candidate.module) } ?? true
         }
-        .compactMap { records[$0.path] }
-        let remaining = names.union(next.modules.map(\.name))
-        unregistered = known == nil ? [] : present.modules.filter { !remaining.contains($0.name) }
+        .compactMap { judgedFiles[$0.path] ?? context.folders.records[$0.path] }
+        if known == nil {
+            unregistered = []
+        } else {
+            let concerned = plan.names.map { present.modules(named: $0) } ?? present.modules
+            unregistered = concerned.filter { !names.contains($0.name) && next.module(named: $0.name) == nil }
+        }
     }
 
     /// - Parameter outer: What is proposed by an outer change, which waits for code of a module; `nil` if there is
@@ -112,22 +114,41 @@ struct Publication {
             || known != nil
         {
             context.registry.publish(
-                plan.generations(with: newcomers), known, absences: context.serving.absences(besides: served, records))
+                plan.generations(with: newcomers, among: context.registry.table.generations), known,
+                absences: absences)
         }
         // The status changes after the table, so that a module that is listed as active can be called.
-        for record in judged { context.folders.put(record) }
-        context.serving.replace(by: served)
+        for record in judged { context.folders.judge(record) }
+        context.serving.replace(by: served, among: plan.names)
+        context.settle(plan)
         context.drains.draining += (gone + replaced).map { Draining(generation: $0.generation) }
         context.publish()
     }
 
+    /// The modules that do not serve, with the reasons.
+    private var absences: UnavailableModules {
+        let names = Set(served.map(\.name))
+        let serves: (String) -> Bool = { name in
+            names.contains(name) || plan.names?.contains(name) == false && context.serving.contains(name)
+        }
+        return context.serving.absences(unless: serves, refused)
+    }
+
+    /// The records of the files that are not served.
+    private var refused: [FileRecord] {
+        let others = context.folders.unsettledRecords.filter { judgedFiles[$0.path] == nil }
+        return (others + judged).filter { $0.error != nil }
+    }
+
+    private func record(_ path: String) -> FileRecord? { judgedFiles[path] ?? context.folders.records[path] }
+
     private func change(to newcomer: Served) -> HostChange {
         let status =
-            records[newcomer.path]?.status(newcomer)
+            record(newcomer.path)?.status(newcomer)
             ?? ModuleStatus(
                 .active, file: newcomer.path, since: newcomer.since, newcomer.module.outline, newcomer.generation)
         guard let before = before[newcomer.name] else {
-            guard let known = wasRegistered[newcomer.name] else { return .added(status) }
+            guard let known = wasRegistered.module(named: newcomer.name) else { return .added(status) }
             return Plan.isSame(known, newcomer.module)
                 ? .started(status) : .replaced(status, GenerationStatus(registered: known))
         }
@@ -136,12 +157,13 @@ struct Publication {
     }
 
     private func change(toRegistered record: FileRecord) -> HostChange {
-        guard let known = record.module.flatMap({ wasRegistered[$0.name] }) else { return .added(record.status(nil)) }
-        return .replaced(record.status(nil), GenerationStatus(registered: known))
+        let status = record.status(nil)
+        guard let known = record.module.flatMap({ wasRegistered.module(named: $0.name) }) else { return .added(status) }
+        return .replaced(status, GenerationStatus(registered: known))
     }
 
     /// Returns whether a module is no longer registered because its start has failed, which is reported as a failure.
-    private func hasFailed(_ module: LoadedModule) -> Bool { records[module.file]?.isFailure == true }
+    private func hasFailed(_ module: LoadedModule) -> Bool { record(module.file)?.isFailure == true }
 
     private func reason(of leaving: Served) -> String {
         if leaving.module.isRegistered { return "the program has unregistered it." }
@@ -151,8 +173,8 @@ struct Publication {
     private func reason(of leaving: LoadedModule) -> String { reason(of: leaving, in: leaving.file) }
 
     private func reason(of leaving: LoadedModule, in path: String) -> String {
-        let own = records[path]
-        let others = records.values.filter { $0.claimedModule?.name == leaving.name && $0.error != nil }
+        let own = record(path)
+        let others = refused.filter { $0.claimedModule?.name == leaving.name }
         if let error = own?.error ?? others.min(by: { PathKey($0.path) < PathKey($1.path) })?.error {
             return error.message
         }
@@ -162,7 +184,7 @@ struct Publication {
     /// Posts the host's events about modules that become registered.
     private func announceRegistered() {
         for module in registered.compactMap(\.module) {
-            announceAdded(module.eventParameters, insteadOf: wasRegistered[module.name]?.outline.version)
+            announceAdded(module.eventParameters, insteadOf: wasRegistered.module(named: module.name)?.outline.version)
         }
     }
 
@@ -170,7 +192,7 @@ struct Publication {
     private func announce(_ started: [Served]) {
         let calls = context.calls
         for newcomer in started where before[newcomer.name]?.isRestart(to: newcomer) != true {
-            let known = before[newcomer.name] == nil ? wasRegistered[newcomer.name] : nil
+            let known = before[newcomer.name] == nil ? wasRegistered.module(named: newcomer.name) : nil
             if let known, Plan.isSame(known, newcomer.module) { continue }
             announceAdded(
                 newcomer.generation.eventParameters,

@@ -130,8 +130,12 @@ extension Plan {
     func isStarting(_ path: String) -> Bool { if case .starts = verdicts[path] { true } else { false } }
 
     /// Returns the generations that will be in the table, in order.
-    func generations(with newcomers: [ObjectIdentifier: Newcomer]) -> [Generation] {
+    ///
+    /// - Parameter present: The generations that are in the table.
+    func generations(with newcomers: [ObjectIdentifier: Newcomer], among present: [Generation]) -> [Generation] {
         let generations = serving.map { $0.served?.generation ?? newcomers[ObjectIdentifier($0.module)]!.generation }
-        return isInOrder ? generations : generations.inOrder
+        if names == nil { return isInOrder ? generations : generations.inOrder }
+        let own = Set((serving.compactMap(\.served) + leaving).map { ObjectIdentifier($0.generation) })
+        return present.filter { !own.contains(ObjectIdentifier($0)) }.adding(generations)
     }
 }

@@ -13,8 +13,17 @@ struct Serving: Sendable {
 
     var all: [Served] { program + modules.values }
 
-    /// Replaces all modules that serve.
-    mutating func replace(by served: [Served]) {
+    func contains(_ name: String) -> Bool { modules[name] != nil || program.contains { $0.name == name } }
+
+    /// Replaces modules that serve.
+    ///
+    /// - Parameter names: The names of those that no longer serve, unless they are among `served`; `nil` for all.
+    mutating func replace(by served: [Served], among names: Set<String>? = nil) {
+        if let names {
+            for name in names where modules[name] != nil { modules[name] = nil }
+            for served in served where !served.module.isRegistered { modules[served.name] = served }
+            return
+        }
         program = served.filter(\.module.isRegistered)
         modules = Dictionary(
             served.lazy.filter { !$0.module.isRegistered }.map { ($0.name, $0) },
@@ -30,16 +39,14 @@ struct Serving: Sendable {
     /// Returns the known modules that do not serve, with the reasons.
     ///
     /// - Parameters:
-    ///   - served: The modules that serve from now on.
-    ///   - records: The records of all files.
-    func absences(besides served: [Served], _ records: [PathKey: FileRecord]) -> UnavailableModules {
-        let refused = records.values.filter { $0.error != nil }.sorted { PathKey($0.path) < PathKey($1.path) }
+    ///   - serves: Whether a module serves from now on.
+    ///   - refused: The records of the files that are not served.
+    func absences(unless serves: (String) -> Bool, _ refused: [FileRecord]) -> UnavailableModules {
+        let refused = refused.sorted { PathKey($0.path) < PathKey($1.path) }
         var absences = UnavailableModules()
-        if departed.isEmpty, refused.isEmpty { return absences }
-        let names = Set(served.map(\.name))
-        for (module, reason) in departed where !names.contains(module.name) { absences.add(module, reason) }
+        for (module, reason) in departed where !serves(module.name) { absences.add(module, reason) }
         for record in refused {
-            guard let module = record.claimedModule, !names.contains(module.name), let error = record.error
+            guard let module = record.claimedModule, !serves(module.name), let error = record.error
             else { continue }
             absences.add(module.outline, error.message)
         }

@@ -76,6 +76,14 @@ struct FileRecord {
     /// Whether the file is being written, so that it must be scanned again.
     var isAwaited: Bool { if case .beingWritten = content { true } else { false } }
 
+    /// Whether the file contains a module that serves, is registered or is superseded.
+    var isSettled: Bool {
+        switch verdict {
+        case .serves, .superseded: true
+        default: false
+        }
+    }
+
     /// Whether the file is a library that a module needs.
     var isLibrary: Bool { if case .library = content { true } else { false } }
 

@@ -4,7 +4,11 @@ import PluginFile
 /// The content of the plugins folders and the modules linked into the program, as known to the host.
 struct FolderContents: Sendable {
     /// The records of files, by path.
-    var records: [PathKey: FileRecord] = [:]
+    private(set) var records: [PathKey: FileRecord] = [:]
+    /// The paths of the files that do not contain a module, or one that neither serves nor is superseded.
+    private(set) var unsettled: Set<PathKey> = []
+    /// The paths of the files whose modules have changed since they were planned.
+    private(set) var unplanned: Set<PathKey> = []
     /// The records of route files and service files, by path.
     var declarations: [PathKey: DeclarationRecord] = [:]
     /// The problems of folders and of the data that the host keeps about them, by path.
@@ -41,7 +45,32 @@ struct FolderContents: Sendable {
         var isLookScheduled = false
     }
 
-    mutating func put(_ record: FileRecord) { records[record.path] = record }
+    /// The records of the files in ``unsettled``.
+    var unsettledRecords: some Sequence<FileRecord> { unsettled.lazy.compactMap { records[$0] } }
+
+    mutating func put(_ record: FileRecord) {
+        judge(record)
+        unplanned.insert(record.path)
+    }
+
+    /// Replaces a record by one with another verdict.
+    mutating func judge(_ record: FileRecord) {
+        records[record.path] = record
+        if record.isSettled { unsettled.remove(PathKey(record.path)) } else { unsettled.insert(record.path) }
+    }
+
+    mutating func remove(_ path: String) {
+        let path = PathKey(path)
+        guard records.removeValue(forKey: path) != nil else { return }
+        unsettled.remove(path)
+        unplanned.insert(path)
+    }
+
+    /// Returns ``unplanned``, which is empty then.
+    mutating func takeUnplanned() -> Set<PathKey> {
+        defer { unplanned = [] }
+        return unplanned
+    }
 
     /// Removes the records of files that a folder no longer contains.
     ///
@@ -51,7 +80,7 @@ struct FolderContents: Sendable {
             record.folder.hasBytes(of: folder) && !present.contains(path)
                 && !unread.contains { path.path.beginsWithBytes(of: $0) } ? path : nil
         }
-        for path in gone { records[path] = nil }
+        for path in gone { remove(path.path) }
         if !gone.isEmpty { hasNewAbsentees = true }
     }
 
@@ -79,14 +108,14 @@ struct FolderContents: Sendable {
 
     /// The folders with files that are being written and must be scanned again.
     var awaitedFolders: Set<String> {
-        Set(records.values.lazy.filter(\.isAwaited).map(\.folder)).union(
+        Set(unsettledRecords.lazy.filter(\.isAwaited).map(\.folder)).union(
             declarations.values.lazy.filter(\.isAwaited).map(\.folder))
     }
 
     /// Returns whether something in a folder has failed for lack of a resource that may become available.
     func canPass(in folder: String) -> Bool {
         problems[folder]?.canPass == true
-            || records.values.contains { $0.canPass && $0.folder.hasBytes(of: folder) }
+            || unsettledRecords.contains { $0.canPass && $0.folder.hasBytes(of: folder) }
             || declarations.values.contains { $0.problem?.canPass == true && $0.folder.hasBytes(of: folder) }
     }
 }

@@ -9,14 +9,23 @@ struct FolderScan {
 
     private var configuration: HostConfiguration { context.configuration }
 
-    /// Scans one folder.
+    /// Scans one folder, or files of it.
     ///
     /// If the folder cannot be read, its files count as unchanged.
-    func look(into folder: String) {
+    ///
+    /// - Parameter files: The paths of the files that may have changed; `nil` if any may have.
+    func look(into folder: String, at files: Set<PathKey>? = nil) {
+        if let files, let entries = entries(at: files, in: folder) {
+            let present = Set(paths: entries.map(\.path))
+            return take(entries, in: folder) {
+                for path in files.subtracting(present) { context.folders.remove(path.path) }
+            }
+        }
         let all: [PluginFolder.Entry]
         do throws(PluginError) { all = try list(folder) } catch {
             return context.reportProblem(error, folder)
         }
+        context.examined.files += all.count
         context.folders.problems[folder] = nil
         var (entries, declarations): ([PluginFolder.Entry], [PluginFolder.Entry]) = ([], [])
         for entry in all {
@@ -27,17 +36,52 @@ struct FolderScan {
             }
         }
         DeclarationScan(context: context).look(at: declarations, in: folder)
-        let before = context.folders.records
-        context.folders.forget(
-            in: folder, besides: Set(paths: entries.map(\.path)),
-            unread: entries.filter(\.isFolder).map { $0.path + "/" })
+        take(entries, in: folder) {
+            context.folders.forget(
+                in: folder, besides: Set(paths: entries.map(\.path)),
+                unread: entries.filter(\.isFolder).map { $0.path + "/" })
+        }
+    }
+
+    /// Loads the files that are new or have changed.
+    ///
+    /// - Parameter forget: Removes the records of files that no longer exist.
+    private func take(_ entries: [PluginFolder.Entry], in folder: String, forgetting forget: () -> Void) {
+        let failed = context.folders.unsettledRecords.filter { $0.isLacking && $0.folder.hasBytes(of: folder) }
+        let hasChanges = entries.contains { entry in
+            context.folders.records[entry.path]?.identity != (try? entry.identity.get())
+        }
+        forget()
         // All files are opened before the first entry function is called. Whenever a library is opened, the Swift
         // runtime discards its cache of protocol conformances and searches all libraries again. If opening and calling
         // alternated, the start time would grow with the square of the number of modules.
         let intake = FileScan(context: context)
         for file in intake.open(entries.compactMap { due($0, in: folder) }) { intake.finish(file) }
-        if entries.contains(where: { before[$0.path]?.identity != (try? $0.identity.get()) }) {
-            retryLacking(before.values.filter { $0.folder.hasBytes(of: folder) }, intake)
+        if hasChanges { retryLacking(failed, intake) }
+    }
+
+    /// Returns the entries of files, sorted by name, without those that no longer exist; `nil` if the whole folder must
+    /// be scanned: it has had a problem or has one, or one of the files declares routes or services, or is in a
+    /// subfolder and no regular file.
+    private func entries(at files: Set<PathKey>, in folder: String) -> [PluginFolder.Entry]? {
+        guard context.folders.problems[folder] == nil else { return nil }
+        return context.core.profiler.measure(.discovery, folder) {
+            var entries: [PluginFolder.Entry] = []
+            for path in files.sorted().map(\.path) {
+                guard let name = path.nameOfItem(in: folder), path.hasSuffix(".so") else { return nil }
+                if configuration.takesFile?(path) == false { continue }
+                context.examined.files += 1
+                switch PluginFolder.entry(name, path, mayBeFolder: !configuration.includesSubfolders) {
+                case .present(let entry): entries.append(entry)
+                case .absent: continue
+                case .unclear: return nil
+                }
+            }
+            guard !configuration.trustsEveryone else { return entries }
+            for folder in Set(files.map(\.path.folderOfItem)).union([folder]) {
+                do throws(PluginError) { try Trust.check(folder: folder) } catch { return nil }
+            }
+            return entries
         }
     }
 
@@ -78,12 +122,12 @@ struct FolderScan {
     /// Retries files that the dynamic linker could not open before: what they lacked may have been added.
     private func retryLacking(_ files: [FileRecord], _ intake: FileScan) {
         let lacking = files.filter { file in
-            guard case .failed(let error, _) = file.content, error.code == .openFailed,
+            guard case .failed(let error, _) = file.content,
                 case .failed(error, _)? = context.folders.records[file.path]?.content
             else { return false }
             return true
         }
-        intake.loadAgain(lacking)
+        intake.loadAgain(lacking.sorted { PathKey($0.path) < PathKey($1.path) })
     }
 
     /// Undoes changes in the folders that a host had begun when it was killed.
@@ -102,5 +146,26 @@ struct FolderScan {
                 if configuration.includesSubfolders { _ = try? walk.read(folder) }
             }
         }
+    }
+}
+
+extension FileRecord {
+    /// Whether the dynamic linker could not open the file.
+    fileprivate var isLacking: Bool {
+        if case .failed(let error, _) = content { error.code == .openFailed } else { false }
+    }
+}
+
+extension String {
+    /// The name of an item in a plugins folder: its path without that of the folder; `nil` if it is not in the folder.
+    fileprivate func nameOfItem(in folder: String) -> String? {
+        let start = folder.pathOfItem("")
+        return beginsWithBytes(of: start) ? String(decoding: utf8.dropFirst(start.utf8.count), as: UTF8.self) : nil
+    }
+
+    /// The path of the folder that contains the item at this path.
+    fileprivate var folderOfItem: String {
+        let end = utf8.lastIndex(of: UInt8(ascii: "/")) ?? utf8.startIndex
+        return end == utf8.startIndex ? "/" : String(decoding: utf8[..<end], as: UTF8.self)
     }
 }

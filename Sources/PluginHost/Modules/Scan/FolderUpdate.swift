@@ -13,10 +13,15 @@ struct FolderUpdate {
         (self.context, self.retriesFailures) = (context, retriesFailures)
     }
 
-    func run(_ folders: Set<String>) {
+    /// Scans folders as a whole.
+    func run(_ folders: Set<String>) { run(ChangedFiles(in: folders)) }
+
+    func run(_ changes: ChangedFiles) {
         guard !context.isStopped else { return }
         let scan = FolderScan(context: context, retriesFailures: retriesFailures)
-        for folder in context.configuration.folders where folders.contains(folder) { scan.look(into: folder) }
+        for folder in context.configuration.folders {
+            if let files = changes.files[folder] { scan.look(into: folder, at: files) }
+        }
         var reconciler = Reconciler(context)
         reconciler.reconcile()
         if retriesFailures { VersionRetention(context: context).keepAgain() }
@@ -28,6 +33,7 @@ struct FolderUpdate {
         retryLater()
         context.publish()
         context.recordKnownLater()
+        context.prepareForChanges()
     }
 
     // MARK: Failures
@@ -47,7 +53,7 @@ struct FolderUpdate {
     /// found through a link.
     private func markLibraries() {
         var failed: [FileNumber: [FileRecord]] = [:]
-        for record in context.folders.records.values where record.isNoModule {
+        for record in context.folders.unsettledRecords where record.isNoModule {
             if let identity = record.identity { failed[FileNumber(identity), default: []].append(record) }
         }
         guard !failed.isEmpty else { return }

@@ -107,7 +107,7 @@ struct FolderWalk {
                 }
             }
             guard name.utf8.first != UInt8(ascii: ".") else { continue }
-            let path = folder.path.hasSuffix("/") ? folder.path + name : "\(folder.path)/\(name)"
+            let path = folder.path.pathOfItem(name)
             let relative = folder.name.isEmpty ? name : "\(folder.name)/\(name)"
             // Some file systems do not report the type of an entry (`DT_UNKNOWN`); it is then determined by `stat`.
             let kind = Int(record.pointee.d_type)

@@ -7,7 +7,7 @@ import Synchronization
 /// A watcher that reports changes in plugins folders: a file was written and closed, renamed or removed; a folder
 /// disappeared, reappeared, or became readable again.
 ///
-/// It reports only which folders to scan. Changes in quick succession are reported once: the watcher waits until
+/// It reports what to scan: files, or whole folders if anything in them may have changed. Changes in quick succession are reported once: the watcher waits until
 /// nothing has changed for a quiet time, but no longer than ``waitLimit``. Links, which lead to files elsewhere, are
 /// checked once a second. So is everything in folders that the kernel cannot watch because its limit is reached;
 /// ``problem`` describes that. A subfolder is watched before it is read, so that no change is missed in between.
@@ -38,7 +38,7 @@ final class FolderWatcher: @unchecked Sendable {
     private let includesSubfolders: Bool
     private let quietTime: Duration
     private let lookInterval: Duration
-    private let onChange: @Sendable (Set<String>) -> Void
+    private let onChange: @Sendable (ChangedFiles) -> Void
 
     private var folders: [Location: Folder] = [:]
     private var locations: [Int32: Set<Location>] = [:]
@@ -49,9 +49,9 @@ final class FolderWatcher: @unchecked Sendable {
     private var beginnings = 0
     /// The folders that the kernel does not watch, each with the reason.
     private let problems = Mutex<[String: PluginError]>([:])
-    /// The folders with changes that are not reported yet, the time of the first of these changes, and how many waits
+    /// The changes that are not reported yet, the time of the first of these changes, and how many waits
     /// have begun since.
-    private var gathered: (roots: Set<String>, since: ContinuousClock.Instant, waits: Int)?
+    private var gathered: (changes: ChangedFiles, since: ContinuousClock.Instant, waits: Int)?
 
     /// Creates a watcher. ``start()`` begins watching.
     ///
@@ -60,11 +60,10 @@ final class FolderWatcher: @unchecked Sendable {
     ///   - includesSubfolders: Whether their subfolders are watched, too.
     ///   - quietTime: How long nothing must have changed before a change is reported; at most ``waitLimit``.
     ///   - lookInterval: How often to check what the kernel does not watch.
-    ///   - onChange: Called with those of `folders` in which something has changed, on a thread of the watcher's own,
-    ///     one call at a time.
+    ///   - onChange: Called with what has changed in `folders`, on a thread of the watcher's own, one call at a time.
     init(
         folders: [String], includesSubfolders: Bool = false, quietTime: Duration = .milliseconds(5),
-        lookInterval: Duration = .seconds(1), onChange: @escaping @Sendable (_ folders: Set<String>) -> Void
+        lookInterval: Duration = .seconds(1), onChange: @escaping @Sendable (ChangedFiles) -> Void
     ) {
         (roots, self.includesSubfolders) = (Set(folders), includesSubfolders)
         self.quietTime = min(max(quietTime, .zero), Self.waitLimit)
@@ -142,15 +141,15 @@ final class FolderWatcher: @unchecked Sendable {
     private func takeLook() {
         guard isRunning else { return }
         openDescriptor()
-        gather(roots.filter(look))
+        gather(ChangedFiles(in: roots.filter(look)))
     }
 
-    /// Adds folders to those with unreported changes, which are reported when no change follows within the quiet time.
-    private func gather(_ changed: Set<String>) {
+    /// Adds changes to the unreported ones, which are reported when no change follows within the quiet time.
+    private func gather(_ changed: ChangedFiles) {
         guard !changed.isEmpty else { return }
         let now = ContinuousClock.now
-        var current = gathered ?? (roots: [], since: now, waits: 0)
-        current.roots.formUnion(changed)
+        var current = gathered ?? (changes: ChangedFiles(), since: now, waits: 0)
+        current.changes.add(changed)
         current.waits += 1
         gathered = current
         let wait = min(quietTime, Self.waitLimit - (now - current.since))
@@ -164,9 +163,9 @@ final class FolderWatcher: @unchecked Sendable {
     }
 
     private func tell() {
-        guard let roots = gathered?.roots else { return }
+        guard let changes = gathered?.changes else { return }
         gathered = nil
-        onChange(roots)
+        onChange(changes)
     }
 
     // MARK: Events
@@ -175,9 +174,9 @@ final class FolderWatcher: @unchecked Sendable {
         IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF
             | IN_ONLYDIR)
 
-    /// Reads all queued events. Returns the plugins folders that they concern.
-    private func drain() -> Set<String> {
-        var changed: Set<String> = []
+    /// Reads all queued events. Returns the changes that they report.
+    private func drain() -> ChangedFiles {
+        var changed = ChangedFiles()
         var unknown: Set<String> = []
         withUnsafeTemporaryAllocation(byteCount: 65536, alignment: 8) { buffer in
             while true {
@@ -188,23 +187,27 @@ final class FolderWatcher: @unchecked Sendable {
                     // Sound: the kernel writes whole events, each with the length of the name that follows it.
                     let event = buffer.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
                     let start = offset + MemoryLayout<inotify_event>.size
-                    let name = buffer[start..<start + Int(event.len)].prefix { $0 != 0 }
-                    handle(event, name: String(decoding: name, as: UTF8.self), &changed, &unknown)
+                    let bytes = buffer[start..<start + Int(event.len)].prefix { $0 != 0 }
+                    let name = String(decoding: bytes, as: UTF8.self)
+                    handle(event, name: name, isExact: name.utf8.elementsEqual(bytes), &changed, &unknown)
                     offset = start + Int(event.len)
                 }
             }
         }
         for root in unknown { _ = look(at: root) }
-        return changed.union(unknown)
+        changed.add(ChangedFiles(in: unknown))
+        return changed
     }
 
     /// Handles one event.
     ///
     /// - Parameters:
-    ///   - changed: Receives the plugins folders in which something has changed.
+    ///   - isExact: Whether the name is valid UTF-8.
+    ///   - changed: Receives what has changed in the plugins folders.
     ///   - unknown: Receives the plugins folders whose subfolders may have changed.
     private func handle(
-        _ event: inotify_event, name: String, _ changed: inout Set<String>, _ unknown: inout Set<String>
+        _ event: inotify_event, name: String, isExact: Bool, _ changed: inout ChangedFiles,
+        _ unknown: inout Set<String>
     ) {
         if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { unknown = roots }
         for location in locations[event.wd] ?? [] {
@@ -214,7 +217,11 @@ final class FolderWatcher: @unchecked Sendable {
                 unknown.insert(location.root)
                 continue
             }
-            if name.isEmpty || PluginFolder.isCandidate(name) { changed.insert(location.root) }
+            if name.isEmpty || !isExact {
+                changed.add(folder: location.root)
+            } else if PluginFolder.isCandidate(name) {
+                changed.add(file: location.path.path.pathOfItem(name), in: location.root)
+            }
             guard includesSubfolders, !name.isEmpty, !name.hasPrefix(".") else { continue }
             let path = "\(location.path.path)/\(name)"
             if event.mask & UInt32(IN_ISDIR) != 0 || folders[Location(root: location.root, path: PathKey(path))] != nil

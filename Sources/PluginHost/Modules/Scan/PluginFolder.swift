@@ -75,6 +75,24 @@ package enum PluginFolder {
         }
     }
 
+    /// What there is under the name of a file.
+    enum Finding {
+        case present(Entry)
+        case absent
+        /// Only a walk through the folder tells.
+        case unclear
+    }
+
+    /// Looks for one file.
+    ///
+    /// - Parameter mayBeFolder: Whether a folder, or a link to one, counts as a file.
+    static func entry(_ name: String, _ path: String, mayBeFolder: Bool) -> Finding {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return errno == ENOENT ? .absent : .unclear }
+        guard mayBeFolder || status.st_mode & S_IFMT == S_IFREG else { return .unclear }
+        return .present(Entry(name: name, path: path, identity: examine(path)))
+    }
+
     /// Returns whether an item of a folder may be a module, a route file or a service file.
     static func isCandidate(_ item: FolderWalk.Item) -> Bool {
         item.error != nil || item.name.split(separator: "/").last.map { isCandidate(String($0)) } ?? false
@@ -113,19 +131,5 @@ package enum PluginFolder {
     static func isLink(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
-    }
-}
-
-extension String {
-    /// Compares two strings by their bytes, as ``PathKey`` does.
-    fileprivate func sortsByBytes(before other: String) -> Bool {
-        var (left, right) = (self, other)
-        return left.withUTF8 { left in
-            right.withUTF8 { right in
-                let count = min(left.count, right.count)
-                let order = count == 0 ? 0 : memcmp(left.baseAddress!, right.baseAddress!, count)
-                return order == 0 ? left.count < right.count : order < 0
-            }
-        }
     }
 }

@@ -80,7 +80,7 @@ struct FileScan {
                 var status = stat()
                 if error.code == .unreadable, lstat(record.path, &status) != 0, errno == ENOENT {
                     // The file was deleted after the folder was read.
-                    context.folders.records[record.path] = nil
+                    context.folders.remove(record.path)
                 } else {
                     context.folders.fail(record, error, knownModule(of: record))
                 }
@@ -199,11 +199,12 @@ struct FileScan {
     /// linked, or written again with the same content.
     private func knownContent(of path: String, _ staged: StagedFile) -> FileRecord? {
         guard var record = context.folders.records[path] else { return nil }
-        let served = context.serving.modules.values.first { $0.path.hasBytes(of: path) }
-        let candidates = [record.loaded, served.map { FileRecord.Loaded(module: $0.module) }]
-        guard let loaded = candidates.compactMap(\.self).first(where: { $0.module.hasContent(of: staged) }) else {
-            return nil
+        var loaded = record.loaded
+        if loaded?.module.hasContent(of: staged) != true {
+            let served = context.serving.modules.values.first { $0.path.hasBytes(of: path) }
+            loaded = served.map { FileRecord.Loaded(module: $0.module) }
         }
+        guard let loaded, loaded.module.hasContent(of: staged) else { return nil }
         record.keepModule(loaded, isBeingWritten: false)
         return record
     }
