@@ -158,4 +158,24 @@ private actor ErrorGateway {
         self.gateway = gateway
         return try await gateway.value
     }
+
+    @Test func `actions that block hold up no other requests`() async throws {
+        let folder = try makeFolder()
+        let lab = try labModule.build()
+        let gateway = try await TestGateway([lab] + TestGateway.samples)
+        let files = FileManager.default
+        // More than there are processors, so all threads that serve requests would be taken.
+        let names = (0..<40).map { "\(folder)/\($0)" }
+        try await withThrowingTaskGroup(of: String.self) { group in
+            for name in names {
+                group.addTask { try await gateway.call("Lab/sleep", "{\"file\": \"\(name)\"}").text }
+            }
+            #expect(await becomesTrue { names.allSatisfy { files.fileExists(atPath: $0) } })
+            #expect(try await gateway.call("C/add", "{\"a\": 1}").text == "2")
+            #expect(try await gateway.get("/readyz").status == 200)
+            for name in names { #expect(files.createFile(atPath: "\(name).go", contents: nil)) }
+            for try await text in group { #expect(text == "\"slept\"") }
+        }
+        try await gateway.end()
+    }
 }

@@ -100,7 +100,7 @@ extension Visit {
         try await send("Lab/fail", [])
         try await becomes("\(answer("Lab/fail")).includes('422 outOfStock: No more.')")
         // The plots move.
-        for plot in ["#details td .plot.rate", "#details td .plot.latency", "#summary .plot.rate", "#summary .plot.latency"] {
+        for plot in ["#details td .rate", "#details td .latency", "#summary .rate", "#summary .latency"] {
             let lines = "[...document.querySelectorAll('\(plot) polyline')]"
             try await becomes("\(lines).some(l => (l.getAttribute('points') ?? '').length > 10)")
         }
@@ -230,17 +230,20 @@ extension Visit {
         for landmark in ["banner", "navigation", "main"] {
             #expect(shown.contains { role($0) == landmark }, "\(landmark)")
         }
-        let controls = ["button", "textbox", "searchbox", "combobox", "checkbox", "link", "region", "table", "dialog", "log"]
+        let controls = [
+            "button", "textbox", "searchbox", "combobox", "checkbox", "link", "region", "table", "dialog", "log",
+        ]
         for node in shown where controls.contains(role(node)) {
             #expect(node["name"]?["value"]?.string?.isEmpty == false, "\(node.json)")
         }
         // Headings do not skip a level, so that they can be listed as an outline.
-        let levels = try await browser.run(
-            """
-            return [...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].filter(h => h.checkVisibility())
-                .map(h => Number(h.localName[1]))
-            """
-        ).list?.compactMap(\.int) ?? []
+        let levels =
+            try await browser.run(
+                """
+                return [...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].filter(h => h.checkVisibility())
+                    .map(h => Number(h.localName[1]))
+                """
+            ).list?.compactMap(\.int) ?? []
         #expect(levels.first == 1 && levels.count { $0 == 1 } == 1 && levels.count > 8)
         for (before, level) in zip(levels, levels.dropFirst()) { #expect(level <= before + 1, "\(levels)") }
         // An id names one element, and what refers to one finds it.

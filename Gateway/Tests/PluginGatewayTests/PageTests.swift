@@ -27,7 +27,8 @@ extension TestGateway {
     private static let files =
         ["/", "/page/page.css", "/page/icon.svg"]
         + [
-            "answers", "changes", "connection", "details", "events", "forms", "lists", "log", "modules", "page", "plots",
+            "answers", "changes", "connection", "details", "events", "forms", "lists", "log", "modules", "page",
+            "plots",
             "resolve", "routes", "session", "state", "summary", "text",
         ].map { "/page/\($0).js" }
 

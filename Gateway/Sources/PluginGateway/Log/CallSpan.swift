@@ -11,7 +11,9 @@ extension PluginGateway {
     func traced<Success: Sendable>(
         _ call: GatewayCall, _ request: Request, _ body: (CallContext) async throws(Problem) -> Success
     ) async throws(Problem) -> Success {
-        if !isTraced { return try await body(CallContext(trace: TraceContext(request.headers), caller: call.client.name)) }
+        if !isTraced {
+            return try await body(CallContext(trace: TraceContext(request.headers), caller: call.client.name))
+        }
         var context = ServiceContext.current ?? .topLevel
         tracer.extract(request.headers, into: &context, using: FieldExtractor())
         let span = tracer.startAnySpan(call.action ?? "call", context: context, ofKind: .server)
