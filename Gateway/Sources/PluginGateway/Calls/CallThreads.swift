@@ -144,15 +144,20 @@ final class CallThreads: TaskExecutor {
 
     /// Takes a job that waits. If there is none, or enough threads run without this one, it is idle.
     private func take(_ worker: Worker) -> UnownedJob? {
-        state.withLock { state in
+        let (job, watches): (UnownedJob?, Bool) = state.withLock { state in
             if worker.isBusy {
                 worker.isBusy = false
                 state.busy -= 1
             }
-            if state.running <= width, let job = state.take() { return job }
+            if state.running <= width, let job = state.take() { return (job, false) }
             state.idle.append(worker)
-            return nil
+            // Those that run may be at long jobs.
+            let watches = state.waitingCount > 0 && !state.isWatched
+            if watches { state.isWatched = true }
+            return (nil, watches)
         }
+        if watches { Thread.detachNewThread { [self] in watch() } }
+        return job
     }
 
     /// Waits until there may be a job. Returns false if the thread has to end.
