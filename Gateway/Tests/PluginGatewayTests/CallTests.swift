@@ -158,4 +158,30 @@ private actor ErrorGateway {
         self.gateway = gateway
         return try await gateway.value
     }
+
+    @Test func `actions that block hold up no other requests`() async throws {
+        let folder = try makeFolder()
+        let lab = try labModule.build()
+        let gateway = try await TestGateway([lab] + TestGateway.samples)
+        let files = FileManager.default
+        // More than there are processors, so all threads that serve requests would be taken.
+        let names = (0..<40).map { "\(folder)/\($0)" }
+        let port = gateway.port
+        let sockets = try await onThread {
+            try names.map { name in
+                let (socket, body) = (try RawSocket(port: port), "{\"file\": \"\(name)\"}")
+                try socket.send(
+                    "POST /call/Lab/sleep HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                        + "Connection: close\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
+                return socket
+            }
+        }
+        #expect(await becomesTrue { names.allSatisfy { files.fileExists(atPath: $0) } })
+        #expect(try await gateway.call("C/add", "{\"a\": 1}").text == "2")
+        #expect(try await gateway.get("/readyz").status == 200)
+        for name in names { #expect(files.createFile(atPath: "\(name).go", contents: nil)) }
+        let answers = try await onThread { sockets.map { $0.readAll() } }
+        #expect(answers.allSatisfy { $0.hasSuffix("\"slept\"") }, "\(answers)")
+        try await gateway.end()
+    }
 }

@@ -100,9 +100,7 @@ extension Visit {
         try await send("Lab/fail", [])
         try await becomes("\(answer("Lab/fail")).includes('422 outOfStock: No more.')")
         // The plots move.
-        for plot in [
-            "#details td .plot.rate", "#details td .plot.latency", "#summary .plot.rate", "#summary .plot.latency",
-        ] {
+        for plot in ["#details td .rate", "#details td .latency", "#summary .rate", "#summary .latency"] {
             let lines = "[...document.querySelectorAll('\(plot) polyline')]"
             try await becomes("\(lines).some(l => (l.getAttribute('points') ?? '').length > 10)")
         }

@@ -65,11 +65,10 @@ extension Visit {
 
     /// Who changed what stands on the page, also what was refused, and the focus stays at the button.
     func showsChanges() async throws {
-        try await becomes(
-            "\(text("#change-list")).includes('retried Late') && !document.getElementById('changes').hidden")
-        try await becomes(
-            "\(text("#change-list")).includes('rolled back Late') && \(text("#change-list")).includes('conflict')")
-        try await becomes("\(text("#change-list")).includes('127.0.0.1')")
+        let list = text("#change-list")
+        try await becomes("\(list).includes('retried Late') && !document.getElementById('changes').hidden")
+        try await becomes("\(list).includes('rolled back Late') && \(list).includes('conflict')")
+        try await becomes("\(list).includes('127.0.0.1')")
         try await choose("Crashing")
         try await browser.run(
             "[...document.querySelectorAll('#details button')].find(b => b.textContent === 'Restart…').focus()")
@@ -82,7 +81,7 @@ extension Visit {
         try await browser.type(Browser.enter)
         try await becomes("!document.getElementById('dialog-do').disabled")
         try await browser.run("document.getElementById('dialog-do').click()")
-        try await becomes("\(text("#change-list")).includes('retried Crashing') && \(state("Crashing")) === 'active'")
+        try await becomes("\(list).includes('retried Crashing') && \(state("Crashing")) === 'active'")
         try await becomes("document.activeElement.textContent === 'Restart…'")
     }
 

@@ -32,6 +32,28 @@ import Testing
         #expect(fallback.action == "A/nothing" && fallback.fallback == "notFound")
     }
 
+    @Test func `The destination of a URL is what it reaches, without the rest of the explanation`() throws {
+        try host.addRoute("r://h/:key", to: "A/fetchDetail")
+        try host.addRoute("r://h/*", to: "A/fetchDetail")
+        try host.addRoute("r://h/post", to: "A/fetchDetail", method: .post)
+        for url in [
+            "app://shop/detail/red%20lamp/2", "app://A/fetchDetail", "app://A/nothing", "r://h/x", "other://a/b",
+        ] {
+            for origin in [CallOrigin.local, .remote] {
+                let (found, whole) = (host.destination(of: url, origin: origin), host.resolve(url, origin: origin))
+                #expect(found.route == whole.route && found.action == whole.action, "\(url) \(origin)")
+                #expect(found.module == whole.module && found.fallback == whole.fallback)
+                #expect(found.parameters.isEmpty && found.others.isEmpty && found.methods.isEmpty)
+            }
+        }
+        #expect(host.destination(of: "r://h/post", method: .post, origin: .remote).route == "r://h/post")
+        #expect(host.destination(of: "r://h/post", origin: .remote).route == "r://h/:key")
+        #expect(host.destination(of: "app://A/fetchDetail").error == nil)
+        #expect(host.destination(of: "app://A/nativeSecret", origin: .remote).error?.code == .noRoute)
+        #expect(host.destination(of: "app://A/nativeSecret").error == nil)
+        #expect(host.destination(of: "app://%GG").error?.code == .invalidURL)
+    }
+
     @Test func `A URL that leads nowhere is explained by the reason`() throws {
         func error(_ url: String, _ origin: CallOrigin = .local) -> PluginError? {
             host.resolve(url, origin: origin).error

@@ -33,7 +33,8 @@ final class ServerProcess {
     /// The resident memory, in bytes.
     var memory: Int {
         let text = (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/statm", encoding: .utf8)) ?? ""
-        return (text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
+        return (text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0)
+            * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
 
     /// The processor time so far, in seconds.

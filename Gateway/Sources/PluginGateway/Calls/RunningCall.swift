@@ -30,15 +30,12 @@ struct RunningCall: Sendable {
     /// up, the client leaves, or the gateway ends; then the part continues, and keeps the slot.
     func perform(_ part: @escaping @Sendable () async throws(PluginError) -> Value) async throws(PluginError) -> Value {
         let outcome = CallOutcome()
-        let threads = gateway.threads
-        let task = threads.handOver {
-            Task(executorPreference: threads) { [slot] in
-                let result: Result<Value, PluginError>
-                do throws(PluginError) { result = .success(try await part()) } catch { result = .failure(error) }
-                threads.handOver {
-                    outcome.set(result)
-                    withExtendedLifetime(slot) {}
-                }
+        let task = Task(executorPreference: gateway.threads) { [slot] in
+            defer { withExtendedLifetime(slot) {} }
+            do throws(PluginError) {
+                outcome.set(.success(try await part()))
+            } catch {
+                outcome.set(.failure(error))
             }
         }
         @Sendable func end(_ error: PluginError) {

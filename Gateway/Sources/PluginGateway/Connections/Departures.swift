@@ -85,7 +85,7 @@ final class Departures: Sendable {
     }
 
     /// How long clients may take to read once the gateway ends the last calls.
-    static let lastPatience = TimeAmount.seconds(2)
+    static let lastPatience = TimeAmount.seconds(5)
 
     /// How long a client may not read.
     var patience: TimeAmount {

@@ -41,13 +41,11 @@ extension PluginGateway {
     /// HTTP server in the group.
     public var readiness: some ServiceLifecycle.Service { Readiness(gateway: self) }
 
-    /// The services of a group, in order: the host, the given ones, and ``readiness``. The given ones run on the threads
-    /// that run actions.
+    /// The services of a group, in order: the host, the given ones, and ``readiness``.
     ///
     /// - Parameter servers: The services that serve this gateway: the application.
     public func services(_ servers: any ServiceLifecycle.Service...) -> [any ServiceLifecycle.Service] {
-        let threads = threads
-        return [PluginHostService(self)] + servers.map { ServiceOnThreads(service: $0, threads: threads) } + [readiness]
+        [PluginHostService(self)] + servers + [readiness]
     }
 
     /// Accepts no more calls, and ends the event streams. Calls in flight may go on for a while.
@@ -83,17 +81,6 @@ extension PluginGateway {
             try await Task.sleep(for: configuration.heartbeat)
             events.beat()
         }
-    }
-}
-
-/// A server whose connections are served by the threads that run actions, so that a request goes to its action and back
-/// without a change of threads.
-private struct ServiceOnThreads: ServiceLifecycle.Service {
-    let service: any ServiceLifecycle.Service
-    let threads: CallThreads
-
-    func run() async throws {
-        try await withTaskExecutorPreference(threads) { try await service.run() }
     }
 }
 
