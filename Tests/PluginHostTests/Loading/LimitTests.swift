@@ -69,26 +69,6 @@ import Testing
         #expect(budget.warning != nil)
     }
 
-    @Test func `While many maps are left, no library waits for a count that is due because of its age`() throws {
-        let maps = Maps()
-        let own = pthread_self()
-        let budget = MapsBudget(
-            limit: { 65_530 },
-            count: {
-                if pthread_equal(pthread_self(), own) == 0 { maps.counts.add(1, ordering: .relaxed) }
-                return maps.used.load(ordering: .relaxed)
-            })
-        maps.used.store(100, ordering: .relaxed)
-        #expect(
-            try eventually {
-                try budget.require(for: "a.so")
-                return maps.counts.load(ordering: .relaxed) > 0
-            })
-        // The others have seen the count of another thread.
-        maps.used.store(60_000, ordering: .relaxed)
-        #expect(eventually { (try? budget.require(for: "a.so")) == nil })
-    }
-
     @Test func `This process's maps are counted`() throws {
         #expect(try #require(ProcessLimits.countMaps()) > 20)
         #expect(try #require(ProcessLimits.mapsLimit) > 1000)

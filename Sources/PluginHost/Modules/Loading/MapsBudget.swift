@@ -18,10 +18,6 @@ final class MapsBudget: Sendable {
     /// counting takes long: for at least a hundred times the duration of the count.
     private static let trust: Int64 = 1_000_000_000
 
-    /// If more modules than this could still be opened according to the last count, the next count, which takes time in
-    /// proportion to the number of maps, does not delay the opening of a library.
-    private static let ampleRoom = 128
-
     /// How many libraries may be opened while another thread counts. They use at most a sixth of the smallest reserve.
     private static let uncheckedWhileCounting = 16
 
@@ -55,45 +51,29 @@ final class MapsBudget: Sendable {
     /// - Throws: `outOfResources` if no reserve would remain.
     func require(for file: String) throws(PluginError) {
         let start = monotonicNow()
-        enum Check { case none, now, later }
-        let check: Check = state.withLock { state in
+        let isCheckDue = state.withLock { state in
             state.unchecked -= 1
-            guard state.unchecked < 0 || start >= state.next else { return .none }
-            let hadRoom = state.unchecked > Self.ampleRoom
+            guard state.unchecked < 0 || start >= state.next else { return false }
             // If several hosts of the process open libraries at the same time, only one of them counts.
             state.unchecked = Self.uncheckedWhileCounting
             state.next = start + Self.trust
-            return hadRoom ? .later : .now
+            return true
         }
-        switch check {
-        case .none: return
-        case .later: return ThreadPool.shared.run { self.countMaps() }
-        case .now: break
+        guard isCheckDue, let limit = limit(), let used = count() else { return }
+        let end = monotonicNow()
+        let warned = limit * Self.warningShare / 100
+        let refused = limit * Self.openingShare / 100
+        state.withLock { state in
+            state.next = end + max(Self.trust, 100 * (end - start))
+            state.unchecked = ((used < warned ? warned : refused) - used) / Self.mapsOfModule
+            if used >= warned, state.warning == nil { state.warning = Self.warning(used, limit) }
         }
-        guard let (used, limit) = countMaps(), used >= Self.refused(limit) else { return }
+        guard used >= refused else { return }
         throw PluginError(
             .outOfResources,
             "\(file) is not opened: \(Self.usage(used, limit)); the last \(100 - Self.openingShare) percent are "
                 + "reserved for the threads and memory of running modules. \(Self.remedy(limit))")
     }
-
-    /// Counts the maps, and returns how many are in use and how many are allowed; `nil` if that is unknown.
-    @discardableResult
-    private func countMaps() -> (used: Int, limit: Int)? {
-        let start = monotonicNow()
-        guard let limit = limit(), let used = count() else { return nil }
-        let end = monotonicNow()
-        let warned = limit * Self.warningShare / 100
-        state.withLock { state in
-            state.next = end + max(Self.trust, 100 * (end - start))
-            state.unchecked = ((used < warned ? warned : Self.refused(limit)) - used) / Self.mapsOfModule
-            if used >= warned, state.warning == nil { state.warning = Self.warning(used, limit) }
-        }
-        return (used, limit)
-    }
-
-    /// The number of maps from which on no libraries are opened.
-    private static func refused(_ limit: Int) -> Int { limit * openingShare / 100 }
 
     private static func warning(_ used: Int, _ limit: Int) -> PluginError {
         PluginError(
