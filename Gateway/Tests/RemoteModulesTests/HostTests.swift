@@ -39,6 +39,26 @@ import Tracing
         try await gateway.end()
     }
 
+    @Test func `a target that is offered again says why it cannot be called before it has been reached`() async throws {
+        let gone = try await TestGateway([])
+        try await gone.end()
+        for isReexported in [true, false] {
+            let middle = try await TestGateway([])
+            let mount = try TestMount("http://127.0.0.1:\(gone.port)", in: middle.gateway.host) {
+                $0.isReexported = isReexported
+            }
+            #expect(await becomesTrue { mount.remote.status.problem != nil })
+            let answer = try await middle.call("B/greet", "{\"name\": \"x\"}")
+            #expect(answer.code == (isReexported ? "moduleUnavailable" : "noRoute"), "\(answer.text)")
+            #expect(answer.status == (isReexported ? 503 : 404))
+            #expect(try await middle.get("/modules.json").text == "{\"modules\":[]}")
+            // The names of actions that do not exist are in no metric.
+            #expect(try await !middle.get("/metrics").text.contains("greet"))
+            try await mount.end()
+            try await middle.end()
+        }
+    }
+
     @Test func `changes of the declarations replace the module, and no call fails meanwhile`() async throws {
         let gateway = try await TestGateway([bModule().build()])
         let mount = try await TestMount(of: gateway)
