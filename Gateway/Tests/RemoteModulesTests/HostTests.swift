@@ -2,9 +2,10 @@ import Foundation
 import PluginABI
 import PluginGateway
 import PluginHost
-import RemoteModules
 import Testing
 import Tracing
+
+@testable import RemoteModules
 
 /// Hosts that come, change, go, and mount each other.
 @Suite struct HostTests {
@@ -152,6 +153,38 @@ import Tracing
         balancer.setOffers(other)
         #expect(await becomesTrue { mount.remote.status.targets[0].version == "9.0.0" })
         try await mount.end()
+        balancer.end()
+    }
+
+    @Test func `a target that changes often is replaced only now and then`() async throws {
+        let balancer = try FakeBalancer { _, _ in .text(FakeBalancer.ok("1")) }
+        func offer(_ version: Int) { balancer.setOffers(FakeBalancer.offers.replacing("1.0.0", with: "\(version).0.0")) }
+        func isServed(_ version: Int, by mount: TestMount) async -> Bool {
+            await becomesTrue { mount.remote.status.targets[0].version == "\(version).0.0" }
+        }
+        offer(1)
+        let mount = try TestMount(balancer.url) {
+            ($0.interval, $0.replacementPause) = (.milliseconds(10), .seconds(6000))
+        }
+        for version in 1...8 {
+            offer(version)
+            #expect(await isServed(version, by: mount))
+        }
+        offer(9)
+        let asked = balancer.questions
+        #expect(await becomesTrue { balancer.questions > asked + 8 })
+        #expect(mount.remote.status.targets[0].version == "8.0.0")
+        #expect(await mount.error("once") == nil)
+        try await mount.end()
+        // After a pause, the last change is followed.
+        let other = try TestMount(balancer.url) {
+            ($0.interval, $0.replacementPause) = (.milliseconds(10), .milliseconds(300))
+        }
+        for version in 1...12 {
+            offer(version)
+            #expect(await isServed(version, by: other))
+        }
+        try await other.end()
         balancer.end()
     }
 
