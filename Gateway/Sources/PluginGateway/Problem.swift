@@ -78,6 +78,8 @@ extension PluginError.Code {
     static let moduleBusy: Self = "moduleBusy"
     static let notRepresentable: Self = "notRepresentable"
     static let notAcceptable: Self = "notAcceptable"
+    /// Of `RemoteModules`.
+    static let circularCall: Self = "circularCall"
 }
 
 extension Problem {
@@ -113,7 +115,7 @@ extension Problem {
         add(.gatewayTimeout, .deadlineExceeded)
         add(
             .internalServerError, .actionFailed, .noReply, .invalidResult, .asynchronousAction, .blockingInTask,
-            .recursionLimit, .circularWait, .instanceFailed, .asynchronousGuard)
+            .recursionLimit, .circularCall, .circularWait, .instanceFailed, .asynchronousGuard)
         return statuses
     }()
 

@@ -32,6 +32,9 @@ public struct RemoteConfiguration: Sendable {
     /// When calls are no longer sent because the other host does not answer.
     public var breaker = Breaker()
 
+    /// The time between two replacements of the module of a target that has been replaced often.
+    var replacementPause: Duration = .seconds(10)
+
     public init() {}
 
     /// The settings of the circuit breaker. It opens when that many calls in a row, or that share of the last calls,

@@ -33,7 +33,15 @@ public final class RemoteModules: ServiceLifecycle.Service, Sendable {
         /// An answer that differs from it, and has come only once.
         var pending: Offers?
         var problem: String?
-        var registeredBytes = 0
+        /// How often modules were replaced lately, by the names of the targets.
+        var replacements: [String: Replacements] = [:]
+        /// The targets whose modules are to be replaced later.
+        var delayed: Set<String> = []
+    }
+
+    private struct Replacements {
+        var count = 0
+        var last = ContinuousClock.now
     }
 
     /// The names of the mounted targets.
@@ -44,8 +52,11 @@ public final class RemoteModules: ServiceLifecycle.Service, Sendable {
 
     /// The largest number of targets of a mount.
     public static let targetLimit = 256
-    /// How many bytes of manifests a mount registers. They are never freed.
+    /// How much memory the modules of all mounts may take, in bytes. It is never freed.
     private static let registeredLimit = 256 << 20
+    private static let registeredBytes = Mutex(0)
+    /// How often the module of a target is replaced without a pause.
+    private static let replacementLimit = 8
 
     /// Mounts targets. From now on their calls fail with ``/PluginABI/PluginError/Code/moduleUnavailable``, until
     /// ``run()`` has reached the other host.
@@ -126,7 +137,7 @@ public final class RemoteModules: ServiceLifecycle.Service, Sendable {
 
     /// Asks for the offers, and brings the modules in line with them. Returns whether nothing is pending.
     private func update() async -> Bool {
-        let known = state.withLock { $0.pending == nil ? $0.applied?.tag : nil }
+        let known = state.withLock { $0.pending == nil && $0.delayed.isEmpty ? $0.applied?.tag : nil }
         let answer = await Offers.fetch(mount, targets, known: known)
         if Task.isCancelled { return true }
         switch answer {
@@ -188,16 +199,24 @@ public final class RemoteModules: ServiceLifecycle.Service, Sendable {
     }
 
     private func apply(_ offer: OfferedTarget) {
-        let (present, refusal, bytes) = state.withLock {
-            ($0.registered[offer.name], $0.refused[offer.name], $0.registeredBytes)
+        let (present, refusal) = state.withLock { state in
+            state.delayed.remove(offer.name)
+            return (state.registered[offer.name], state.refused[offer.name])
         }
         if present?.manifest == offer.manifest { return setAbsence(offer.name, nil) }
         if let refusal, refusal.manifest == offer.manifest { return setAbsence(offer.name, refusal.reason) }
-        let size = offer.manifest.utf8.count + 256 * (offer.actions.count + 4)
-        guard bytes + size <= Self.registeredLimit else {
-            return setAbsence(offer.name, "it has changed too often. Restart this program to follow it again.")
+        guard mayReplace(offer.name) else { return }
+        // With what the host and the functions keep of it, a manifest takes about four times its size.
+        let size = 4 * (offer.manifest.utf8.count + 256 * (offer.actions.count + 4))
+        let hasRoom = Self.registeredBytes.withLock { bytes in
+            guard bytes + size <= Self.registeredLimit else { return false }
+            bytes += size
+            return true
         }
-        state.withLock { $0.registeredBytes += size }
+        guard hasRoom else {
+            return setAbsence(
+                offer.name, "the mounted targets have changed too often. Restart this program to follow them again.")
+        }
         do throws(PluginError) {
             try host.register(ProxyModule.description(mount, offer.name, offer), replaces: true)
             state.withLock { state in
@@ -210,6 +229,28 @@ public final class RemoteModules: ServiceLifecycle.Service, Sendable {
             state.withLock { $0.refused[offer.name] = (offer.manifest, reason) }
             setAbsence(offer.name, reason)
         }
+    }
+
+    /// Asks whether the module of a target may be replaced. If not, because that has been done often lately, it is asked
+    /// again later; until then, the module stays as it is.
+    private func mayReplace(_ target: String) -> Bool {
+        let pause = max(mount.configuration.replacementPause, .milliseconds(1))
+        let isDelayed = state.withLock { state in
+            var replacements = state.replacements[target] ?? Replacements()
+            let pauses = replacements.last.duration(to: .now) / pause
+            replacements.count = max(0, replacements.count - Int(min(pauses, 1000)))
+            guard replacements.count < Self.replacementLimit else {
+                state.delayed.insert(target)
+                return true
+            }
+            state.replacements[target] = Replacements(count: replacements.count + 1)
+            return false
+        }
+        if isDelayed {
+            mount.logger.debug(
+                "“\(target)” of \(mount.url) changes often. This change is followed within \(pause).")
+        }
+        return !isDelayed
     }
 
     // MARK: Status

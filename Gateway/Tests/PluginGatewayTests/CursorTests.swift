@@ -1,7 +1,9 @@
 import Foundation
+import NIOPosix
 import PluginABI
 import PluginGateway
 import PluginHost
+import Synchronization
 import Testing
 
 @Suite struct CursorTests {
@@ -69,5 +71,62 @@ import Testing
         try await gateway.end()
         #expect(try lastCode(try await answer.text) == "hostStopping")
         create(file)
+    }
+
+    @Test(arguments: ["application/jsonl", "text/event-stream"])
+    func `a long cursor does not keep other connections of its event loop waiting`(type: String) async throws {
+        let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let gateway = try await TestGateway([labModule.build()], loops: loops) { configuration, _ in
+            (configuration.cursorLimit, configuration.drainTimeout) = (.max, .milliseconds(10))
+        }
+        let (port, body) = (gateway.port, "{\"count\": 1000000000}")
+        let socket = try RawSocket(port: port)
+        let parts = Mutex(0)
+        let reading = Task {
+            try await onThread {
+                try socket.send(
+                    "POST /call/Lab/cursor HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                        + "Accept: \(type)\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
+                while socket.read() != nil { parts.withLock { $0 += 1 } }
+            }
+        }
+        // Elements come between the answers, and answers between the elements.
+        for _ in 0..<20 {
+            let before = parts.withLock(\.self)
+            #expect(await becomesTrue { parts.withLock(\.self) > before })
+            let answer = try await onThread {
+                let other = try RawSocket(port: port)
+                try other.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                return other.readAll()
+            }
+            #expect(answer.hasPrefix("HTTP/1.1 200 "))
+        }
+        socket.close()
+        try await reading.value
+        try await gateway.end()
+        try await loops.shutdownGracefully()
+    }
+
+    @Test func `elements are collected, and one that does not come holds none back`() async throws {
+        let file = try makeFolder() + "/go"
+        let gateway = try await TestGateway([labModule.build()]) { configuration, _ in
+            configuration.cursorLimit = 10_000
+        }
+        // The first element is sent while the second one is awaited.
+        let (port, body) = (gateway.port, "{\"file\": \"\(file)\"}")
+        let text = try await onThread {
+            let socket = try RawSocket(port: port)
+            try socket.send(
+                "POST /call/Lab/slowCursor HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                    + "Connection: close\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
+            var text = ""
+            while !text.contains("\r\n1\n"), let part = socket.read() { text += String(decoding: part, as: UTF8.self) }
+            _ = FileManager.default.createFile(atPath: file, contents: nil)
+            return text + socket.readAll()
+        }
+        #expect(text.contains("\r\n1\n\r\n") && text.hasSuffix("0\r\n\r\n"), "\(text)")
+        let answer = try await gateway.call("Lab/cursor", "{\"count\": 10000}")
+        #expect(answer.text == (1...10_000).reversed().map { "\($0)\n" }.joined())
+        try await gateway.end()
     }
 }

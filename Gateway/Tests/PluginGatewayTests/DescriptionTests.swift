@@ -135,4 +135,39 @@ import Testing
         #expect(try await gateway.get("/modules.json").text == "{\"modules\":[]}")
         try await gateway.end()
     }
+
+    @Test func `only what a mount needs of values and types is offered`() async throws {
+        var module = CModule(name: "Shop")
+        let names = ["find", "list", "local", "notFound"]
+        module.targets = [.init(name: "Shop", actions: names.map { .init(name: $0, body: "reply(call, \"\");") })]
+        module.types = ["Items", "Editor"].map { name in
+            (name, ["next", "save"].map { .init(name: $0, body: "reply(call, \"\");") })
+        }
+        module.manifest = """
+            {"name": "Shop", "version": "1.0.0",
+             "values": [{"name": "Order", "cases": ["title", "date"]},
+                        {"name": "Item", "fields": [{"name": "parts", "type": "map<list<Part>>?"}]},
+                        {"name": "Part", "fields": [{"name": "id", "type": "string"}]},
+                        {"name": "Salary", "fields": [{"name": "amount", "type": "int"}]},
+                        {"name": "Draft", "fields": [{"name": "salary", "type": "Salary"}]}],
+             "types": [{"name": "Items", "actions": [{"name": "next", "result": "Item?", "summary": "Next"},
+                                                     {"name": "save", "parameters": [{"name": "d", "type": "Draft"}]}]},
+                       {"name": "Editor", "actions": [{"name": "next", "result": "Draft"}, {"name": "save"}]}],
+             "targets": [{"name": "Shop", "actions": [
+                {"name": "find", "remote": true, "parameters": [{"name": "order", "type": "Order"}]},
+                {"name": "list", "remote": true, "result": "Items"},
+                {"name": "local", "result": "Editor", "parameters": [{"name": "d", "type": "Draft"}]},
+                {"name": "notFound", "remote": true, "rest": true}]}]}
+            """
+        let gateway = try await TestGateway([module.build()])
+        let answer = try await gateway.get("/modules.json")
+        let offer = try answer.json["modules"]?[0]
+        #expect(offer?["values"]?.list?.map { $0["name"] } == ["Order", "Item", "Part"], "\(answer.text)")
+        #expect(offer?["types"] == [["name": "Items", "actions": [["name": "next", "result": "Item?"]]]])
+        #expect(offer?["targets"]?[0]?["actions"]?.list?.map { $0["name"] } == ["find", "list"])
+        #expect(try await gateway.get("/openapi.json").json["paths"]?["/call/Shop/notFound"] == nil)
+        // A target with other actions does not answer by its fallback.
+        #expect(try await gateway.call("Shop/other", "{}").code == "noRoute")
+        try await gateway.end()
+    }
 }

@@ -32,6 +32,10 @@ import Testing
         ("503", .text(FakeBalancer.whole("503 Service Unavailable", "text/plain", "no server"))),
         ("200", .text(FakeBalancer.ok("<p>Welcome</p>", type: "text/html"))),
         ("200", .text(FakeBalancer.ok("{\"half\": "))),
+        (
+            "without a length",
+            .last("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n12")
+        ),
         ("204", .text("HTTP/1.1 204 No Content\r\n\r\n")),
         ("302", .text("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n")),
         ("lost", .last("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"a\":")),
@@ -125,13 +129,14 @@ import Testing
 
     @Test func `a body without an end is cut off`() async throws {
         let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: "
+        let chunk = "\r\nTransfer-Encoding: chunked\r\n\r\n7fffffff\r\n\""
         let json = try await call(
-            "once", { _ in .endless(head + "application/json\r\n\r\n\"") }, configure: { $0.answerLimit = 1 << 20 })
+            "once", { _ in .endless(head + "application/json" + chunk) }, configure: { $0.answerLimit = 1 << 20 })
         #expect(json.error?.code == .invalidResult)
         #expect(json.error?.message.contains("1048576 bytes") == true)
         let html = try await call("once", { _ in .endless(head + "text/html\r\n\r\n") })
         #expect(html.error?.code == .moduleUnavailable)
-        let lines = try await call("items", { _ in .endless(head + "application/jsonl\r\n\r\n\"") })
+        let lines = try await call("items", { _ in .endless(head + "application/jsonl" + chunk) })
         #expect(lines.error == nil)
     }
 
@@ -214,7 +219,9 @@ import Testing
         async throws
     {
         let balancer = try FakeBalancer { _, _ in .silence }
-        let mount = try TestMount(balancer.url) { $0.breaker.failures = 2 }
+        let mount = try TestMount(balancer.url) {
+            ($0.breaker.failures, $0.callTimeout) = (2, .milliseconds(50))
+        }
         #expect(await mount.isServed())
         for number in 1...3 {
             let call = Task { try await mount.host.call("B", "later", timeout: .seconds(120)) }
@@ -230,6 +237,18 @@ import Testing
             #expect(late?.code == .deadlineExceeded)
         }
         #expect(await becomesTrue { mount.remote.status.breaker == .open })
+        try await mount.end()
+        balancer.end()
+    }
+
+    @Test func `callers with little time do not open the breaker for others`() async throws {
+        let balancer = try FakeBalancer { _, number in number <= 5 ? .silence : .text(FakeBalancer.ok("1")) }
+        let mount = try TestMount(balancer.url) { $0.breaker.failures = 2 }
+        #expect(await mount.isServed())
+        for _ in 0..<5 { #expect(await mount.error("once", timeout: .milliseconds(100))?.code == .deadlineExceeded) }
+        #expect(mount.remote.status.breaker == .closed)
+        #expect(await becomesTrue { balancer.calls.count == 5 })
+        #expect(await mount.error("once") == nil)
         try await mount.end()
         balancer.end()
     }

@@ -2,9 +2,10 @@ import Foundation
 import PluginABI
 import PluginGateway
 import PluginHost
-import RemoteModules
 import Testing
 import Tracing
+
+@testable import RemoteModules
 
 /// Hosts that come, change, go, and mount each other.
 @Suite struct HostTests {
@@ -37,6 +38,26 @@ import Tracing
         try await mount.end()
         #expect(mount.host.modules.isEmpty)
         try await gateway.end()
+    }
+
+    @Test func `a target that is offered again says why it cannot be called before it has been reached`() async throws {
+        let gone = try await TestGateway([])
+        try await gone.end()
+        for isReexported in [true, false] {
+            let middle = try await TestGateway([])
+            let mount = try TestMount("http://127.0.0.1:\(gone.port)", in: middle.gateway.host) {
+                $0.isReexported = isReexported
+            }
+            #expect(await becomesTrue { mount.remote.status.problem != nil })
+            let answer = try await middle.call("B/greet", "{\"name\": \"x\"}")
+            #expect(answer.code == (isReexported ? "moduleUnavailable" : "noRoute"), "\(answer.text)")
+            #expect(answer.status == (isReexported ? 503 : 404))
+            #expect(try await middle.get("/modules.json").text == "{\"modules\":[]}")
+            // The names of actions that do not exist are in no metric.
+            #expect(try await !middle.get("/metrics").text.contains("greet"))
+            try await mount.end()
+            try await middle.end()
+        }
     }
 
     @Test func `changes of the declarations replace the module, and no call fails meanwhile`() async throws {
@@ -132,6 +153,38 @@ import Tracing
         balancer.setOffers(other)
         #expect(await becomesTrue { mount.remote.status.targets[0].version == "9.0.0" })
         try await mount.end()
+        balancer.end()
+    }
+
+    @Test func `a target that changes often is replaced only now and then`() async throws {
+        let balancer = try FakeBalancer { _, _ in .text(FakeBalancer.ok("1")) }
+        func offer(_ version: Int) { balancer.setOffers(FakeBalancer.offers.replacing("1.0.0", with: "\(version).0.0")) }
+        func isServed(_ version: Int, by mount: TestMount) async -> Bool {
+            await becomesTrue { mount.remote.status.targets[0].version == "\(version).0.0" }
+        }
+        offer(1)
+        let mount = try TestMount(balancer.url) {
+            ($0.interval, $0.replacementPause) = (.milliseconds(10), .seconds(6000))
+        }
+        for version in 1...8 {
+            offer(version)
+            #expect(await isServed(version, by: mount))
+        }
+        offer(9)
+        let asked = balancer.questions
+        #expect(await becomesTrue { balancer.questions > asked + 8 })
+        #expect(mount.remote.status.targets[0].version == "8.0.0")
+        #expect(await mount.error("once") == nil)
+        try await mount.end()
+        // After a pause, the last change is followed.
+        let other = try TestMount(balancer.url) {
+            ($0.interval, $0.replacementPause) = (.milliseconds(10), .milliseconds(300))
+        }
+        for version in 1...12 {
+            offer(version)
+            #expect(await isServed(version, by: other))
+        }
+        try await other.end()
         balancer.end()
     }
 

@@ -134,4 +134,26 @@ import Testing
         try await mount.end()
         balancer.end()
     }
+
+    @Test func `what is left of half an answer does not get into the second one`() async throws {
+        let offers = FakeBalancer.offers.replacing(
+            "\"name\": \"again\"",
+            with: "\"name\": \"again\", \"parameters\": [{\"name\": \"then\", \"type\": \"object\"}]")
+        // Half an event, with a line and the beginning of another one.
+        let half = "event: result\ndata: 4"
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 100\r\n\r\n"
+        let second = FakeBalancer.ok("event: result\ndata: 2\n\n", type: "text/event-stream")
+        for half in [half, half + "\n"] {
+            let balancer = try FakeBalancer(offers: offers) { _, number in
+                number == 1 ? .last(head + half) : .text(second)
+            }
+            let mount = try TestMount(balancer.url)
+            #expect(await mount.isServed())
+            let callback = mount.host.callback { _ in .null }
+            #expect(try await mount.perform("again", ["then": callback]) == 2)
+            #expect(balancer.calls.count == 2)
+            try await mount.end()
+            balancer.end()
+        }
+    }
 }

@@ -15,18 +15,23 @@ struct Run {
         for (name, request) in [("POST /call/Shop/item", Wrk.call), ("GET /shop/7", Wrk.route)] {
             try compare(name, request, server)
         }
-        for (name, port) in [("bare", server.barePort), ("gateway", server.gatewayPort)] {
+        // Each in processes of its own: memory that was freed would be used again, and not seen.
+        for (name, port) in [("bare", \ServerProcess.barePort), ("gateway", \ServerProcess.gatewayPort)] {
+            let server = try ServerProcess(plugins: settings.plugins)
+            defer { server.end() }
             let before = server.memory
-            let clients = try await Clients(count: settings.streams, port: port, path: "/shop/7")
+            let clients = try await Clients(count: settings.streams, port: server[keyPath: port], path: "/shop/7")
             try await clients.wait(for: "\"apple\"")
             let each = Double(server.memory - before) / Double(settings.streams) / 1024
             print("Idle connection, \(name)\t\(each.formatted) KiB each")
             await clients.close()
         }
-        let before = server.memory
-        let streams = try await Clients(count: settings.streams, port: server.gatewayPort, path: "/events")
+        let streaming = try ServerProcess(plugins: settings.plugins)
+        defer { streaming.end() }
+        let before = streaming.memory
+        let streams = try await Clients(count: settings.streams, port: streaming.gatewayPort, path: "/events")
         try await streams.wait(for: ": open")
-        let each = Double(server.memory - before) / Double(settings.streams) / 1024
+        let each = Double(streaming.memory - before) / Double(settings.streams) / 1024
         print("\(settings.streams) event streams\t\t\(each.formatted) KiB each")
         try FileManager.default.removeItem(atPath: settings.plugins + "/shop.so")
         try await streams.wait(for: "event: removed")

@@ -33,13 +33,16 @@ extension PluginGateway {
         try checkReady()
         let (name, action) = (String(names[0]), String(names[1]))
         let url = "\(scheme)://\(name)/\(action)"
-        try checkAction(url, "\(name)/\(action)")
-        let known = catalog.current.action(name, action)
+        let catalog = catalog.current
+        let fallback = catalog.fallback(of: name)
+        try checkAction(url, "\(name)/\(action)", orFallback: fallback != nil)
+        let known = catalog.action(name, action)
         let timeout = try timeout(of: request)
         let (parameters, events) = try await given(request, target, known?.action)
         let call = GatewayCall(
             url: url + target.query, method: .post, parameters: parameters, client: client, timeout: timeout,
-            module: known?.module.name, action: "\(name)/\(action)", events: events)
+            module: known?.module.name ?? fallback?.name, action: "\(name)/\(fallback == nil ? action : "notFound")",
+            events: events)
         return try await afterBody { () throws(Problem) in try await make(call, request, connection) }
     }
 
@@ -70,8 +73,11 @@ extension PluginGateway {
     }
 
     /// Refuses a URL that does not lead to the action that it names: routes, and fallbacks of targets, precede names.
-    private func checkAction(_ url: String, _ action: String) throws(Problem) {
+    ///
+    /// - Parameter isFallback: Whether the target consists of its fallback, which may answer as well.
+    private func checkAction(_ url: String, _ action: String, orFallback isFallback: Bool) throws(Problem) {
         let found = host.destination(of: url, method: .post, origin: .remote)
+        if isFallback, found.route == nil, found.fallback == "notFound" { return }
         guard found.route == nil, found.fallback == nil, found.action == action else {
             throw Problem(.noRoute, "There is no remote action “\(action)”.")
         }

@@ -1,15 +1,40 @@
 import PluginABI
 import PluginHost
+import Synchronization
 
 /// A result that is read element by element: an object with the action `next`, which returns null at the end. Each
 /// element may take as long as a call.
-struct Cursor: Sendable {
+///
+/// Elements that come one right after the other are collected: if each were sent on its own, a long cursor would keep
+/// the other connections of its event loop waiting. An element is held back for ``patience`` at most.
+final class Cursor: Sendable {
+    private struct State {
+        /// The elements that wait to be sent.
+        var text = ""
+        /// Whether the time has begun after which they are sent.
+        var isTimed = false
+        /// How many more elements may be read.
+        var remaining: Int
+        /// Whether elements are being read.
+        var isReading = false
+        var reading: Task<Void, Never>?
+        /// How it has ended.
+        var end: Result<Void, PluginError>?
+    }
+
+    /// How many bytes are collected.
+    private static let enough = 16 << 10
+    /// How long elements wait for others.
+    private static let patience = Duration.milliseconds(5)
+
     private let object: Object
     private let running: RunningCall
-    /// How many more elements may be read.
-    private var remaining: Int
-    /// The element that has been read already.
-    private var first: String??
+    /// What is sent before and after each element.
+    private let (head, tail): (String, String)
+    private let state: Mutex<State>
+    /// Has an element whenever there may be something to send.
+    private let arrivals: AsyncStream<Void>
+    private let arrival: AsyncStream<Void>.Continuation
 
     /// Reads the first element.
     ///
@@ -17,34 +42,109 @@ struct Cursor: Sendable {
     ///   - object: The object.
     ///   - running: The call that has returned it.
     ///   - limit: How many elements are read.
+    ///   - head: What is sent before each element.
+    ///   - tail: What is sent after it.
     /// - Throws: `notRepresentable` if it is not a cursor; the errors of `next`.
-    init(_ object: Object, _ running: RunningCall, limit: Int) async throws(Problem) {
-        (self.object, self.running, remaining) = (object, running, limit)
+    init(
+        _ object: Object, _ running: RunningCall, limit: Int, head: String = "", tail: String = "\n"
+    ) async throws(Problem) {
+        (self.object, self.running, self.head, self.tail) = (object, running, head, tail)
+        (arrivals, arrival) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        state = Mutex(State(remaining: limit))
         do throws(PluginError) {
-            first = .some(try await read())
+            let first = try await running.perform { () async throws(PluginError) in
+                try await object.call("next", timeout: running.call.timeout)
+            }
+            try add(first)
         } catch {
             throw Problem(error.code == .unknownAction ? .noCursor : error)
         }
     }
 
-    /// Returns the next element as JSON; `nil` at the end.
-    mutating func next() async throws(PluginError) -> String? {
-        let element: String?
-        if let first {
-            (element, self.first) = (first, nil)
-        } else {
-            element = try await read()
+    /// Returns the next elements, as they are sent; `nil` at the end.
+    func next() async throws(PluginError) -> String? {
+        while true {
+            if startReading() {
+                await withTaskCancellationHandler {
+                    for await _ in arrivals { break }
+                } onCancel: {
+                    close()
+                }
+                // Then the reader says why.
+                if Task.isCancelled {
+                    close()
+                    await state.withLock(\.reading)?.value
+                }
+            }
+            let (text, end) = state.withLock { state in
+                defer { (state.text, state.isTimed) = ("", false) }
+                return (state.text, state.end)
+            }
+            if !text.isEmpty { return text }
+            if let end {
+                try end.get()
+                return nil
+            }
         }
-        guard element != nil else { return nil }
-        guard remaining > 0 else { throw .longCursor }
-        remaining -= 1
-        return element
     }
 
-    private func read() async throws(PluginError) -> String? {
-        try await running.perform { [object, running] () async throws(PluginError) in
-            try await object.call("next", timeout: running.call.timeout)
-        }.line
+    /// Ends the reading, because nobody wants more.
+    func close() { state.withLock(\.reading)?.cancel() }
+
+    /// Reads on, unless that is done already. Returns whether there is something to wait for.
+    private func startReading() -> Bool {
+        state.withLock { state in
+            guard state.end == nil else { return false }
+            guard !state.isReading else { return true }
+            state.isReading = true
+            state.reading = Task {
+                do throws(PluginError) {
+                    _ = try await running.perform { [self] () async throws(PluginError) in
+                        let start = ContinuousClock.now
+                        while try add(try await object.call("next", timeout: running.call.timeout)),
+                            .now - start < Self.patience
+                        {}
+                        return .null
+                    }
+                    stopReading(nil)
+                } catch {
+                    stopReading(error)
+                }
+            }
+            return true
+        }
+    }
+
+    private func stopReading(_ error: PluginError?) {
+        state.withLock { state in
+            state.isReading = false
+            if let error { state.end = state.end ?? .failure(error) }
+        }
+        arrival.yield()
+    }
+
+    /// Adds an element, or the end. Returns whether there is room for more.
+    @discardableResult private func add(_ value: Value) throws(PluginError) -> Bool {
+        let line = try value.line
+        let (hasRoom, isFirst) = try state.withLock { (state) throws(PluginError) -> (Bool, Bool) in
+            guard state.end == nil else { return (false, false) }
+            guard let line else {
+                state.end = .success(())
+                return (false, false)
+            }
+            guard state.remaining > 0 else { throw .longCursor }
+            state.remaining -= 1
+            state.text += head + line + tail
+            defer { state.isTimed = true }
+            return (state.text.utf8.count < Self.enough, !state.isTimed)
+        }
+        if isFirst {
+            Task { [arrival] in
+                try? await Task.sleep(for: Self.patience)
+                arrival.yield()
+            }
+        }
+        return hasRoom
     }
 }
 

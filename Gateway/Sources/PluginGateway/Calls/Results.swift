@@ -38,15 +38,17 @@ extension PluginGateway {
         return response
     }
 
-    /// Reads a cursor to its end, line by line, as fast as the client reads. Each element may take as long as a call.
+    /// Reads a cursor to its end, as lines, as fast as the client reads. Each element may take as long as a call.
     /// An error ends the lines with an object that has the key `error`. The slot of the call is held until then.
     private func lines(of object: Object, _ running: RunningCall) async throws(Problem) -> Response {
         let cursor = try await Cursor(object, running, limit: configuration.cursorLimit)
         let body = ResponseBody { writer in
-            defer { withExtendedLifetime(running.slot) {} }
-            var cursor = cursor
+            defer {
+                cursor.close()
+                withExtendedLifetime(running.slot) {}
+            }
             do {
-                while let line = try await cursor.next() { try await writer.write(line + "\n") }
+                while let lines = try await cursor.next() { try await writer.write(lines) }
             } catch let error as PluginError {
                 let record: Value = ["code": .string(error.code.rawValue), "message": .string(error.message)]
                 try await writer.write(Value.map(["error": record]).json + "\n")

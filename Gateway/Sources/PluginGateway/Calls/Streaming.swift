@@ -62,10 +62,10 @@ extension PluginGateway {
         do {
             var value = try result.get()
             if let object = value.object {
-                var cursor = try await Cursor(object, running, limit: configuration.cursorLimit)
-                while let element = try await cursor.next() {
-                    try await writer.write("event: item\ndata: \(element)\n\n")
-                }
+                let cursor = try await Cursor(
+                    object, running, limit: configuration.cursorLimit, head: "event: item\ndata: ", tail: "\n\n")
+                defer { cursor.close() }
+                while let events = try await cursor.next() { try await writer.write(events) }
                 value = .null
             }
             let text = "event: result\ndata: \(value.json)\n\n"

@@ -110,6 +110,15 @@ final class Catalog: Sendable {
             else { return nil }
             return (module, found)
         }
+
+        /// Returns the module of a target that consists of a remote fallback, such as one of another host that has not
+        /// been reached; `nil` if the target has other actions.
+        func fallback(of target: String) -> Module? {
+            guard let position = positions[target] else { return nil }
+            let actions = modules[position.module].targets[position.target].actions
+            guard actions.count == 1, actions[0].isFallback, actions[0].isRemote else { return nil }
+            return modules[position.module]
+        }
     }
 
     /// How a route answers a method.
@@ -227,6 +236,9 @@ final class Catalog: Sendable {
             result = node["result"]?.string ?? ""
             parameters = (node["parameters"]?.list ?? []).map(Parameter.init)
         }
+
+        /// Whether it answers for actions that do not exist. It cannot be called by its own name.
+        var isFallback: Bool { name == "notFound" }
 
         /// Whether a client can give a callback.
         var hasCallback: Bool { parameters.contains(where: \.isCallback) }

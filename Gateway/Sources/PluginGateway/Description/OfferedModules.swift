@@ -23,7 +23,8 @@ extension PluginGateway {
 ///
 ///     {"modules": [{"name": "B", "version": "1.0.0", "targets": […], "types": […], "values": […]}]}
 ///
-/// Modules, targets and types that no remote action needs are left out. So is everything else of a manifest.
+/// Modules, targets, values and types that no remote action needs are left out. So is everything else of a manifest: of
+/// the types of objects, only their names and the actions `next` remain.
 struct OfferedModules: Sendable {
     /// The JSON.
     let text: String
@@ -48,14 +49,51 @@ struct OfferedModules: Sendable {
         guard !targets.isEmpty else { return nil }
         var offer = manifest.keeping(["name", "version", "summary"])
         offer["targets"] = .list(targets)
-        for name in ["values", "types"] {
-            if let list = manifest[name]?.list, !list.isEmpty { offer[name] = .list(list) }
-        }
+        let (values, types) = reachable(from: targets, in: manifest)
+        if !values.isEmpty { offer["values"] = .list(values) }
+        if !types.isEmpty { offer["types"] = .list(types) }
         return .map(offer)
     }
 
+    /// Returns the values and the types of objects that the parameters and results of actions consist of.
+    private static func reachable(from targets: [Value], in manifest: Value) -> (values: [Value], types: [Value]) {
+        let types = (manifest["types"]?.list ?? []).map(type)
+        let values = manifest["values"]?.list ?? []
+        var declared: [String: Value] = [:]
+        for value in values + types { if let name = value["name"]?.string { declared[name] = value } }
+        var reached: Set<String> = []
+        var pending = targets
+        while let node = pending.popLast() {
+            for name in names(in: node) where reached.insert(name).inserted {
+                if let value = declared[name] { pending.append(value) }
+            }
+        }
+        func isReached(_ value: Value) -> Bool { value["name"]?.string.map(reached.contains) ?? false }
+        return (values.filter(isReached), types.filter(isReached))
+    }
+
+    /// Returns the names in the types of the parameters, results and fields of a target, a value or a type of objects.
+    private static func names(in node: Value) -> [String] {
+        let actions = node["actions"]?.list ?? []
+        let parts = actions.flatMap { $0["parameters"]?.list ?? [] } + (node["fields"]?.list ?? [])
+        let texts = actions.compactMap { $0["result"]?.string } + parts.compactMap { $0["type"]?.string }
+        return texts.flatMap { $0.split { "<>?, ".contains($0) }.map(String.init) }
+    }
+
+    /// Returns what another host must know of a type of objects: whether it is a cursor, and of what.
+    private static func type(_ type: Value) -> Value {
+        let next = (type["actions"]?.list ?? []).filter { $0["name"] == "next" }
+        let actions = next.map { Value.map($0.keeping(["name", "async", "result"])) }
+        return .map(["name": type["name"] ?? "", "actions": .list(actions)])
+    }
+
+    /// Whether other hosts can call an action. Fallbacks have no name of their own.
+    private static func isOffered(_ action: Value) -> Bool {
+        action["remote"]?.bool == true && action["name"] != "notFound"
+    }
+
     private static func target(_ target: Value) -> Value? {
-        let actions = (target["actions"]?.list ?? []).filter { $0["remote"]?.bool == true }.map { action in
+        let actions = (target["actions"]?.list ?? []).filter(isOffered).map { action in
             Value.map(
                 action.keeping([
                     "name", "summary", "async", "idempotent", "demands", "parameters", "rest", "result",

@@ -28,7 +28,7 @@ struct OpenAPI {
             self.types[module.name] = types
             for (name, schema) in types.schemas { schemas[name] = schema }
             for target in module.targets {
-                for action in target.actions where action.isRemote && canLeave(action, module) {
+                for action in target.actions where action.isRemote && !action.isFallback && canLeave(action, module) {
                     add(action, target, module, types)
                 }
             }

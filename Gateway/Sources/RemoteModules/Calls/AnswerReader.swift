@@ -1,11 +1,20 @@
 import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
+import PluginABI
 import Synchronization
 
 /// Receives an answer: as a whole, or in the parts that a stream consists of. It is used on one event loop.
 final class AnswerReader: HTTPClientResponseDelegate {
     typealias Response = Void
+
+    /// A part of a stream.
+    enum Part: Sendable {
+        /// Bytes of the lines.
+        case lines([UInt8])
+        /// The events that are complete, or why there can be no more.
+        case events(Result<[EventReader.Event], PluginError>)
+    }
 
     /// The types of bodies.
     enum Kind: Sendable {
@@ -24,21 +33,27 @@ final class AnswerReader: HTTPClientResponseDelegate {
         /// Whether the head of the request was written to a connection.
         var isSent = false
         var hasHead = false
+        /// Whether the head tells how the end of the body is found. If not, half a body looks like a whole one.
+        var hasLength = true
         /// Whether the body was cut off because of its size.
         var isTooLarge = false
     }
 
     private let state = Mutex(Answer())
+    private let events: Mutex<EventReader>
     private let limit: Int
     /// Gets the parts of a stream; returns when the next one may come. `nil` if there are no streams.
-    private let stream: (@Sendable (Kind, [UInt8], any EventLoop) -> EventLoopFuture<Void>)?
+    private let stream: (@Sendable (Part, any EventLoop) -> EventLoopFuture<Void>)?
 
     /// - Parameters:
     ///   - limit: The maximum size of a body, in bytes.
     ///   - stream: Gets the parts of lines and events.
     init(
-        limit: Int, stream: (@Sendable (Kind, [UInt8], any EventLoop) -> EventLoopFuture<Void>)? = nil
-    ) { (self.limit, self.stream) = (limit, stream) }
+        limit: Int, stream: (@Sendable (Part, any EventLoop) -> EventLoopFuture<Void>)? = nil
+    ) {
+        (self.limit, self.stream) = (limit, stream)
+        events = Mutex(EventReader(limit: limit))
+    }
 
     var answer: Answer { state.withLock(\.self) }
     /// Whether it takes long to read the body.
@@ -55,8 +70,12 @@ final class AnswerReader: HTTPClientResponseDelegate {
 
     func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
         let type = (head.headers.first(name: "Content-Type") ?? "").prefix { $0 != ";" && $0 != " " }.lowercased()
+        let codings = head.headers[canonicalForm: "Transfer-Encoding"]
+        let isChunked = codings.last?.lowercased() == "chunked"
+        let hasLength = isChunked || head.headers.contains(name: "Content-Length")
         let kind: Kind =
             switch (head.status.code, type) {
+            case _ where !hasLength: .other
             case (_, "application/problem+json"): .problem
             case (200, "application/json"): .json
             case (200, "application/octet-stream"): .bytes
@@ -66,6 +85,7 @@ final class AnswerReader: HTTPClientResponseDelegate {
             }
         state.withLock { answer in
             (answer.hasHead, answer.status, answer.kind) = (true, Int(head.status.code), kind)
+            answer.hasLength = hasLength
             answer.contentType = ForeignText.excerpt(type.utf8, limit: 80)
             answer.tag = head.headers.first(name: "ETag")
         }
@@ -75,7 +95,8 @@ final class AnswerReader: HTTPClientResponseDelegate {
     func didReceiveBodyPart(task: HTTPClient.Task<Void>, _ buffer: ByteBuffer) -> EventLoopFuture<Void> {
         let kind = state.withLock(\.kind)
         if kind == .lines || kind == .events, let stream {
-            return stream(kind, Array(buffer.readableBytesView), task.eventLoop)
+            let bytes = Array(buffer.readableBytesView)
+            return stream(kind == .lines ? .lines(bytes) : .events(read(bytes)), task.eventLoop)
         }
         let isTooLarge = state.withLock { answer in
             let most = kind == .other ? Self.excerpt : kind == .problem ? 64 << 10 : limit
@@ -86,6 +107,12 @@ final class AnswerReader: HTTPClientResponseDelegate {
         }
         return isTooLarge
             ? task.eventLoop.makeFailedFuture(TooLarge()) : task.eventLoop.makeSucceededVoidFuture()
+    }
+
+    private func read(_ bytes: [UInt8]) -> Result<[EventReader.Event], PluginError> {
+        events.withLock { events in
+            do throws(PluginError) { return .success(try events.read(bytes)) } catch { return .failure(error) }
+        }
     }
 
     func didFinishRequest(task: HTTPClient.Task<Void>) throws {}

@@ -103,8 +103,9 @@ struct CallFailure: Sendable {
         }
         let excerpt = ForeignText.excerpt(answer.body)
         let type = answer.contentType.isEmpty ? "no type" : "the type \(answer.contentType)"
+        let length = answer.hasLength || answer.body.isEmpty ? "" : " without a length"
         error = .unavailable(
-            "\(url) has answered with the status \(answer.status) and \(type), which is no answer of a gateway: "
+            "\(url) has answered with the status \(answer.status) and \(type)\(length), which is no answer of a gateway: "
                 + (excerpt.isEmpty ? "it is empty." : "“\(excerpt)”."))
     }
 

@@ -12,11 +12,10 @@ final class CircuitBreaker: Sendable {
         case halfOpen
     }
 
-    /// What becomes of a call.
-    enum Verdict { case passes, isRefused }
-
     private struct Contents {
         var state = State.closed
+        /// How often it has opened. A call belongs to the number at its start.
+        var opening = 0
         var failuresInRow = 0
         /// The last outcomes, the newest last; true for a failure.
         var outcomes: [Bool] = []
@@ -38,24 +37,31 @@ final class CircuitBreaker: Sendable {
     /// Why it was opened last.
     var reason: String { contents.withLock(\.reason) }
 
-    /// Asks whether a call may be sent. Then its outcome must follow: ``succeed()``, ``fail(_:sent:)`` or ``abandon()``.
-    func admit() -> Verdict {
-        let (verdict, isProbe) = contents.withLock { contents -> (Verdict, Bool) in
+    /// Asks whether a call may be sent. Then its outcome must follow: ``succeed(_:)``, ``fail(_:_:sent:)`` or
+    /// ``abandon(_:)``.
+    ///
+    /// - Returns: How often the breaker had opened, for the outcome; `nil` if the call is refused. The outcomes of calls
+    ///   from before the last opening do not count: they say nothing about the probe, nor about what follows.
+    func admit() -> Int? {
+        let (opening, isProbe) = contents.withLock { contents -> (Int?, Bool) in
             switch contents.state {
-            case .closed: return (.passes, false)
+            case .closed: return (contents.opening, false)
             case .open where .now - contents.opened >= settings.pause:
                 contents.state = .halfOpen
-                return (.passes, true)
-            case .open, .halfOpen: return (.isRefused, false)
+                return (contents.opening, true)
+            case .open, .halfOpen: return (nil, false)
             }
         }
         if isProbe { changed(.halfOpen, "") }
-        return verdict
+        return opening
     }
 
     /// Notes that a call was answered.
-    func succeed() {
+    ///
+    /// - Parameter opening: What ``admit()`` has returned.
+    func succeed(_ opening: Int) {
         let closes = contents.withLock { contents in
+            guard opening == contents.opening else { return false }
             contents.failuresInRow = 0
             let closes = contents.state == .halfOpen
             if closes { (contents.state, contents.outcomes) = (.closed, []) }
@@ -68,11 +74,13 @@ final class CircuitBreaker: Sendable {
     /// Notes that a call was not answered.
     ///
     /// - Parameters:
+    ///   - opening: What ``admit()`` has returned.
     ///   - reason: What has happened.
     ///   - start: When the call was sent, if its connection has failed. One host of several that vanishes takes many
     ///     calls with it at once, which count as one failure.
-    func fail(_ reason: String, sent start: ContinuousClock.Instant?) {
+    func fail(_ opening: Int, _ reason: String, sent start: ContinuousClock.Instant?) {
         let opens = contents.withLock { contents in
+            guard opening == contents.opening else { return false }
             if contents.state == .closed, let start, let last = contents.lastFailure, start <= last { return false }
             contents.lastFailure = .now
             contents.failuresInRow += 1
@@ -89,15 +97,18 @@ final class CircuitBreaker: Sendable {
                 else { return false }
             }
             (contents.state, contents.opened, contents.reason) = (.open, .now, reason)
+            contents.opening += 1
             return true
         }
         if opens { changed(.open, reason) }
     }
 
     /// Notes that a call has ended without telling whether the other host answers. A probe is then made again.
-    func abandon() {
+    ///
+    /// - Parameter opening: What ``admit()`` has returned.
+    func abandon(_ opening: Int) {
         let reopens = contents.withLock { contents in
-            guard contents.state == .halfOpen else { return false }
+            guard opening == contents.opening, contents.state == .halfOpen else { return false }
             // The pause is over already.
             contents.state = .open
             return true

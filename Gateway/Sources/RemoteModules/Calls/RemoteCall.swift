@@ -21,10 +21,13 @@ final class RemoteCall: Sendable {
         var task: HTTPClient.Task<Void>?
         var timer: Scheduled<Void>?
         var cursor: RemoteCursor?
-        var events: EventReader
+        /// Whether the parts of the attempt's answer count: those that are read after its end do not.
+        var isOpen = false
         var hasCalledBack = false
         /// When the attempt was sent.
         var start = ContinuousClock.now
+        /// What the breaker has given out for the attempt.
+        var opening = 0
         /// Whether the breaker knows the outcome of the attempt.
         var isSettled = true
     }
@@ -50,7 +53,7 @@ final class RemoteCall: Sendable {
         (self.mount, self.target, self.action, self.request) = (mount, target, action, request)
         (self.trace, self.deadline, self.context, self.finish) = (trace, deadline, context, finish)
         values = TypedValues(records: target.records)
-        state = Mutex(State(events: EventReader(limit: mount.configuration.answerLimit)))
+        state = Mutex(State())
     }
 
     // MARK: Sending
@@ -77,14 +80,17 @@ final class RemoteCall: Sendable {
     private func send(_ attempt: Int, _ clients: Mount.Clients, after failure: CallFailure?) {
         // Its caller may have left meanwhile.
         if state.withLock(\.isOver) { return mount.leave() }
-        guard mount.breaker.admit() == .passes else {
+        guard let opening = mount.breaker.admit() else {
             over(.failure(failure?.error(isRetried: false) ?? .open(mount)))
             return mount.leave()
         }
         do throws(PluginError) {
             let request = try request(attempt)
-            let (reader, client) = (reader(), attempt == 1 ? clients.usual : clients.fresh)
-            state.withLock { ($0.attempt, $0.isSettled, $0.start) = (attempt, false, .now) }
+            let (reader, client) = (reader(attempt), attempt == 1 ? clients.usual : clients.fresh)
+            state.withLock { state in
+                (state.attempt, state.isOpen) = (attempt, true)
+                (state.opening, state.isSettled, state.start) = (opening, false, .now)
+            }
             mount.countSent(isRetry: attempt > 1)
             let task = client.execute(request: request, delegate: reader)
             let isOver = state.withLock { state in
@@ -98,7 +104,7 @@ final class RemoteCall: Sendable {
             }
             if isOver { task.cancel() }
         } catch {
-            mount.breaker.abandon()
+            mount.breaker.abandon(opening)
             over(.failure(error))
             mount.leave()
         }
@@ -124,10 +130,13 @@ final class RemoteCall: Sendable {
         }
     }
 
-    private func reader() -> AnswerReader {
-        AnswerReader(limit: mount.configuration.answerLimit) { [weak self] kind, bytes, loop in
+    private func reader(_ attempt: Int) -> AnswerReader {
+        AnswerReader(limit: mount.configuration.answerLimit) { [weak self] part, loop in
             guard let self else { return loop.makeSucceededVoidFuture() }
-            return kind == .lines ? self.cursor().add(bytes, loop) : self.readEvents(bytes, loop)
+            switch part {
+            case .lines(let bytes): return self.cursor(attempt)?.add(bytes, loop) ?? loop.makeSucceededVoidFuture()
+            case .events(let events): return self.handle(events, attempt, loop)
+            }
         }
     }
 
@@ -154,19 +163,26 @@ final class RemoteCall: Sendable {
     ///
     /// - Parameter outcome: `nil` if it says nothing about the other host.
     private func settle(_ outcome: Result<Void, PluginError>?) {
-        let (isSettled, start) = state.withLock { state in
+        let (isSettled, start, opening) = state.withLock { state in
             defer { state.isSettled = true }
-            return (state.isSettled, state.start)
+            return (state.isSettled, state.start, state.opening)
         }
         guard !isSettled else { return }
         switch outcome {
-        case .success: mount.breaker.succeed()
+        case .success: mount.breaker.succeed(opening)
         case .failure(let error):
             mount.countUnanswered()
-            mount.breaker.fail(error.message, sent: error.code == .deadlineExceeded ? nil : start)
-        case nil: mount.breaker.abandon()
+            let isLate = error.code == .deadlineExceeded
+            // Callers with little time must not keep the calls of others from a host that answers.
+            guard !isLate || .now - start >= fairTime else { return mount.breaker.abandon(opening) }
+            mount.breaker.fail(opening, error.message, sent: isLate ? nil : start)
+        case nil: mount.breaker.abandon(opening)
         }
     }
+
+    /// After which time without an answer the other host is to blame: that of calls without a timeout, nearly, as the
+    /// deadline is earlier than the end of that time after the request; but 2 seconds are enough.
+    private var fairTime: Duration { min(mount.configuration.callTimeout * 0.9, .seconds(2)) }
 
     private func over(_ result: Result<Outcome, PluginError>) {
         let (isFirst, timer) = state.withLock { state in
@@ -181,8 +197,9 @@ final class RemoteCall: Sendable {
 
     /// The request is over.
     private func ended(_ result: Result<Void, any Error>, _ reader: AnswerReader, _ clients: Mount.Clients) {
-        let (cursor, isOver, attempt, hasCalledBack) = state.withLock {
-            ($0.cursor, $0.isOver, $0.attempt, $0.hasCalledBack)
+        let (cursor, isOver, attempt, hasCalledBack) = state.withLock { state in
+            state.isOpen = state.cursor != nil
+            return (state.cursor, state.isOver, state.attempt, state.hasCalledBack)
         }
         let answer = reader.answer
         if let cursor {
@@ -226,7 +243,8 @@ final class RemoteCall: Sendable {
             return .success(.value(values.value(value, of: action.result)))
         case .lines:
             // No element has come.
-            let cursor = cursor()
+            let cursor = newCursor()
+            state.withLock { $0.cursor = cursor }
             cursor.finish(nil)
             return .success(.cursor(cursor))
         case .events: return .failure(Failed(failure: CallFailure(endOfEventsFrom: mount.url)))
@@ -237,54 +255,58 @@ final class RemoteCall: Sendable {
 
     // MARK: Streams
 
-    /// Returns the cursor that the call results in. When it is made, the caller gets it.
-    private func cursor() -> RemoteCursor {
+    private func newCursor() -> RemoteCursor {
         let element = target.cursors[target.cursorType(of: action)]?.element ?? "any"
-        let made = RemoteCursor(limit: mount.configuration.answerLimit) { [values] in
+        return RemoteCursor(limit: mount.configuration.answerLimit) { [values] in
             values.value($0, of: element)
         } cancel: { [weak self] in
             self?.state.withLock(\.task)?.cancel()
         }
-        let (cursor, isNew) = state.withLock { state in
+    }
+
+    /// Returns the cursor that the call results in. When it is made, the caller gets it. `nil` if the attempt has ended.
+    private func cursor(_ attempt: Int) -> RemoteCursor? {
+        let made = newCursor()
+        let (cursor, isNew) = state.withLock { state -> (RemoteCursor?, Bool) in
+            guard state.isOpen, state.attempt == attempt else { return (nil, false) }
             if let cursor = state.cursor { return (cursor, false) }
             state.cursor = made
             return (made, true)
         }
         if isNew {
             settle(.success(()))
-            over(.success(.cursor(cursor)))
+            over(.success(.cursor(made)))
         }
         return cursor
     }
 
-    private func readEvents(_ bytes: [UInt8], _ loop: any EventLoop) -> EventLoopFuture<Void> {
-        let events = state.withLock { state -> Result<[EventReader.Event], PluginError> in
-            do throws(PluginError) {
-                let events = try state.events.read(bytes)
-                if events.contains(where: { request.callbacks[$0.name] != nil }) { state.hasCalledBack = true }
-                return .success(events)
-            } catch {
-                return .failure(error)
-            }
-        }
+    /// Handles the events of a part. The returned future succeeds when the next part may come.
+    private func handle(
+        _ events: Result<[EventReader.Event], PluginError>, _ attempt: Int, _ loop: any EventLoop
+    ) -> EventLoopFuture<Void> {
         switch events {
         case .failure(let error):
             end(error, isUnanswered: false)
             return loop.makeSucceededVoidFuture()
         case .success(let events):
             guard !events.isEmpty else { return loop.makeSucceededVoidFuture() }
+            if events.contains(where: { request.callbacks[$0.name] != nil }) {
+                state.withLock { $0.hasCalledBack = true }
+            }
             let promise = loop.makePromise(of: Void.self)
             // Callbacks are code of the program, which may take its time.
             Task(executorPreference: CallbackThreads.shared) {
-                for event in events { await self.handle(event) }
+                for event in events { await self.handle(event, attempt) }
                 promise.completeWith(self.state.withLock(\.cursor)?.room(loop) ?? loop.makeSucceededVoidFuture())
             }
             return promise.futureResult
         }
     }
 
-    private func handle(_ event: EventReader.Event) async {
-        let (isOver, cursor) = state.withLock { ($0.isOver, $0.cursor) }
+    private func handle(_ event: EventReader.Event, _ attempt: Int) async {
+        let (isOver, cursor) = state.withLock { state in
+            (state.isOver || !state.isOpen || state.attempt != attempt, state.cursor)
+        }
         if isOver, cursor == nil { return }
         guard
             event.name == "result" || event.name == "error" || event.name == "item" || event.name == "missed"
@@ -296,7 +318,7 @@ final class RemoteCall: Sendable {
                 isUnanswered: false)
         }
         switch event.name {
-        case "item": self.cursor().add(data, event.data.count, isLine: false)
+        case "item": self.cursor(attempt)?.add(data, event.data.count, isLine: false)
         case "result":
             if let cursor { return cursor.finish(nil) }
             settle(.success(()))

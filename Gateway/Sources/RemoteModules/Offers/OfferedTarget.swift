@@ -151,11 +151,13 @@ extension OfferedTarget {
     /// The manifest of the module that stands for a target which the other host does not offer, or not yet: its only
     /// action is the fallback for all others.
     static func placeholder(_ name: String, _ configuration: RemoteConfiguration, from origin: String) -> String {
-        let fallback: Value = ["name": "notFound", "rest": true]
+        var fallback: [String: Value] = ["name": "notFound", "rest": true]
+        // So that remote callers get the reason, too.
+        if configuration.isReexported { fallback["remote"] = true }
         let manifest: Value = [
             "name": .string(configuration.modulePrefix + name), "version": "0.0.0",
             "summary": .string("Stands for “\(name)” from \(origin), which has not been reached"),
-            "targets": [["name": .string(name), "actions": [fallback]]],
+            "targets": [["name": .string(name), "actions": [.map(fallback)]]],
         ]
         return manifest.json
     }

@@ -5,6 +5,7 @@ import Hummingbird
 import Logging
 import NIOCore
 import NIOHTTP1
+import NIOPosix
 import PluginABI
 import PluginGateway
 import PluginHost
@@ -34,9 +35,11 @@ final class TestGateway: Sendable {
     ///   - modules: The paths of libraries, which are copied into the plugins folder.
     ///   - wanted: The port to listen on; 0 for a free one.
     ///   - log: The log of the gateway.
+    ///   - loops: The event loops of the connections.
     ///   - configure: Changes the settings of gateway and host.
     init(
         _ modules: [String], tracer: any Tracer = NoOpTracer(), port wanted: Int = 0, logger log: Logger? = nil,
+        loops: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
         _ configure: (inout GatewayConfiguration, inout HostConfiguration) -> Void = { _, _ in }
     ) async throws {
         folder = try makeFolder()
@@ -60,7 +63,8 @@ final class TestGateway: Sendable {
             responder: gateway.responder,
             server: .http1(configuration: .init(additionalChannelHandlers: [gateway.connectionHandler])),
             configuration: .init(address: .hostname("127.0.0.1", port: wanted)),
-            onServerRunning: { channel in ports.port.withLock { $0 = channel.localAddress?.port } }, logger: logger)
+            onServerRunning: { channel in ports.port.withLock { $0 = channel.localAddress?.port } },
+            eventLoopGroupProvider: .shared(loops), logger: logger)
         let group = ServiceGroup(
             configuration: .init(services: gateway.services(application), logger: logger))
         self.group = group
