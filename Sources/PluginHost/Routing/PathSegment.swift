@@ -11,7 +11,9 @@ enum PathSegment: Hashable, Sendable {
     func hash(into hasher: inout Hasher) {
         switch self {
         // An array would hash its elements one by one.
-        case .literal(let bytes): bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+        case .literal(let bytes):
+            hasher.combine(bytes.count)
+            bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
         case .mixed(let parts), .expression(let parts): hasher.combine(parts)
         case .name: hasher.combine(0)
         }

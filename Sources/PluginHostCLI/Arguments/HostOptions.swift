@@ -144,6 +144,13 @@ extension Duration {
 }
 
 extension [String: Value] {
+    /// Adds the method of a URL if it is given. Hosts of older versions know no methods.
+    func withMethod(of arguments: ParsedArguments) -> [String: Value] {
+        var fields = self
+        fields["method"] = arguments.value(of: .method).map { .string($0) }
+        return fields
+    }
+
     /// Returns the entries with the timeout of `--timeout` added, if it was given.
     func withTimeout(of arguments: ParsedArguments) throws(PluginError) -> [String: Value] {
         var fields = self

@@ -17,9 +17,8 @@ enum Open: Question {
 
     static func parameters(_ arguments: ParsedArguments) throws(PluginError) -> [String: Value] {
         try [
-            "url": .string(arguments.positionals[0]), "method": .string(arguments.value(of: .method) ?? "GET"),
-            "local": .bool(arguments.has(local)),
-        ].withTimeout(of: arguments)
+            "url": .string(arguments.positionals[0]), "local": .bool(arguments.has(local)),
+        ].withMethod(of: arguments).withTimeout(of: arguments)
     }
 
     static func tell(_ answer: Value, _ invocation: Invocation) {

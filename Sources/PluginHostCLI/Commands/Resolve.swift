@@ -22,10 +22,7 @@ enum Resolve: Question {
         options: [pattern, .method, local] + OptionSpecification.hosting + [.attach, .json])
 
     static func parameters(_ arguments: ParsedArguments) -> [String: Value] {
-        [
-            "url": .string(arguments.positionals[0]), "method": .string(arguments.value(of: .method) ?? "GET"),
-            "local": .bool(arguments.has(local)),
-        ]
+        ["url": .string(arguments.positionals[0]), "local": .bool(arguments.has(local))].withMethod(of: arguments)
     }
 
     static func answerWithoutHost(_ arguments: ParsedArguments) async throws(PluginError) -> Value? {

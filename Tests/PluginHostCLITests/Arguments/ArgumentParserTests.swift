@@ -82,6 +82,17 @@ import Testing
         #expect(try parser.parse([option]).has(.help))
     }
 
+    @Test func `the method of a URL is passed on only if it is given, since older hosts do not know it`() throws {
+        let url = ["app://a/b", "--method", "POST"]
+        for count in [1, 3] {
+            let opened = try Open.parameters(ArgumentParser(command: Open.specification).parse(Array(url[..<count])))
+            let resolved = Resolve.parameters(
+                try ArgumentParser(command: Resolve.specification).parse(Array(url[..<count])))
+            #expect(opened["method"] == (count == 1 ? nil : "POST"))
+            #expect(resolved["method"] == (count == 1 ? nil : "POST"))
+        }
+    }
+
     @Test func `folders come from the options, then from the environment, then from the working folder`() throws {
         let given = try ArgumentParser(command: List.specification).parse(["--plugins", "a", "--plugins=b"])
         let none = ParsedArguments()

@@ -10,30 +10,45 @@ import Testing
     private let host = PluginHost(.init(folders: []))
     private let words = PlanTests()
 
-    /// What serves, and the files, after each of a series of random changes.
+    /// What serves, what is registered, and the files, after each of a series of random changes.
     private struct State {
         var folders = FolderContents()
         var serving = Serving()
+        var known = KnownModules.none
         var generations: [Generation] = []
         var routes = Routes()
 
-        func plan() -> Plan { Plan(Array(folders.records.values), serving, nil, routes) }
+        var names: Set<String> {
+            Set(folders.records.values.compactMap(\.claimedModule?.name)).union(serving.modules.keys)
+                .union(known.modules.map(\.name))
+        }
+
+        func plan() -> Plan {
+            Plan(Array(folders.records.values), serving, nil, routes, registered: known.modules)
+        }
 
         func plan(of names: Set<String>, _ settled: SettledModules) -> Plan {
             var present = Serving()
+            present.program = serving.program
             for name in names { present.modules[name] = serving.modules[name] }
             return Plan(
                 settled.records(of: names, in: folders), present, nil, routes,
+                registered: names.compactMap { known.module(named: $0) },
                 besides: .init(modules: settled, besides: names))
         }
 
         /// Carries out a plan.
         mutating func apply(_ plan: Plan, _ newcomers: [ObjectIdentifier: Newcomer]) {
-            let before = generations
+            let (before, registered) = (generations, known)
             generations = plan.generations(with: newcomers, among: before)
+            let resting = plan.resting.map(\.module)
+            known = registered.changed(
+                to: plan.names.map { names in registered.modules.filter { !names.contains($0.name) }.adding(resting) }
+                    ?? resting)
             let change = ModuleChange(from: before, to: generations)
             routes = routes.with(
-                generations, without: change.gone.flatMap(\.routes), adding: change.new.flatMap(\.routes))
+                generations, without: change.gone.flatMap(\.routes) + registered.routes(besides: known),
+                adding: change.new.flatMap(\.routes) + known.routes(besides: registered))
             let served = plan.serving.map { candidate in
                 var served =
                     candidate.served
@@ -50,50 +65,71 @@ import Testing
         }
     }
 
-    private func file(_ random: inout some RandomNumberGenerator) -> String {
-        let path = "\("abcdefgh".randomElement(using: &random)!).so"
+    private static let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWX")
+
+    private func file(_ random: inout some RandomNumberGenerator, among count: Int) -> String {
+        let letters = Self.letters[..<count]
+        let path = "\(letters.randomElement(using: &random)!.lowercased()).so"
         let kind = ["", "", "", "", "broken ", "library "].randomElement(using: &random)!
-        let (name, version) = ("ABCDEFGH".randomElement(using: &random)!, Int.random(in: 1...3, using: &random))
+        let (name, version) = (letters.randomElement(using: &random)!, Int.random(in: 1...3, using: &random))
         // Files of equal content have equal manifests.
         let content = Int.random(in: 1...4, using: &random)
         var details = SplitMix(seed: UInt64(content * 1000 + version * 100) + UInt64(name.asciiValue!))
         var text = "\(path) \(kind)\(name) \(version).0.0 #\(content)"
-        let others = "ABCDEFGHX".filter { $0 != name }
+        let others = (letters + ["Y"]).filter { $0 != name }
         if Bool.random(using: &details) { text += " needs \(others.randomElement(using: &details)!)" }
+        if Int.random(in: 0..<3, using: &details) == 0 {
+            text += " needs-service S\(Int.random(in: 1...4, using: &details))"
+        }
         if Bool.random(using: &details) { text += " route app://\("xyz".randomElement(using: &details)!)" }
         switch Int.random(in: 0..<3, using: &details) {
-        case 0: text += " service S\(Int.random(in: 1...3, using: &details)):1.0.0:0"
+        case 0: text += " service S\(Int.random(in: 1...4, using: &details)):1.0.0:\(content)"
         case 1: text += " targets T\(Int.random(in: 1...4, using: &details))"
         default: break
         }
         return text
     }
 
-    @Test(arguments: 1...30)
-    func `A plan of what has changed has the same result as a plan of all`(seed: UInt64) throws {
+    private func serve(_ text: String, in state: inout State) throws {
+        let record = try words.record(text)
+        let module = try #require(record.module)
+        let generation = Generation(module, core: host.core, configuration: [:])
+        state.serving.program = [Served(generation, module, path: record.path)]
+        state.generations = [generation]
+    }
+
+    @Test(arguments: [8, 24], 1...30)
+    func `A plan of what has changed has the same result as a plan of all`(count: Int, seed: UInt64) throws {
         var random = SplitMix(seed: seed)
         var state = State()
-        let settled = SettledModules(state.folders, state.serving, .none)
+        if seed % 3 == 0 { try serve("program program Prog 1.0.0 targets T1 service S4:1.0.0:9", in: &state) }
+        // Whether modules start when they are needed.
+        let isLazy = seed % 2 == 0
+        let settled = SettledModules(state.folders, state.serving, state.known)
         var parts = 0
-        for _ in 0..<60 {
-            for _ in 0...Int.random(in: 0...1, using: &random) {
+        for step in 0..<60 {
+            for _ in 0...(step == 0 ? count : Int.random(in: 0...1, using: &random)) {
                 if Int.random(in: 0..<4, using: &random) == 0, let path = state.folders.records.keys.min() {
                     state.folders.remove(path.path)
                 } else {
-                    state.folders.put(try words.record(file(&random)))
+                    state.folders.put(try words.record(file(&random, among: count)))
                 }
             }
-            settled.note(state.folders.takeUnplanned(), state.folders)
-            var names = settled.affected(by: state.folders, starting: []) ?? []
-            let whole = state.plan()
-            var part = state.plan(of: names, settled)
-            if part.dependsOnOrder {
-                part = whole
-                names = Set(state.folders.records.values.compactMap(\.claimedModule?.name))
-                    .union(state.serving.modules.keys)
-            } else {
-                parts += 1
+            var wanted: Set<String> = []
+            if Bool.random(using: &random), let name = state.known.modules.map(\.name).randomElement(using: &random) {
+                wanted.insert(name)
             }
+            let isNeeded = { (candidate: Plan.Candidate) in
+                let name = candidate.outline.name
+                return !isLazy || state.serving.modules[name] != nil || wanted.contains(name)
+            }
+            settled.note(state.folders.takeUnplanned(), state.folders)
+            var whole = state.plan()
+            var names = settled.affected(by: state.folders, starting: wanted)
+            var part = names.map { state.plan(of: $0, settled) } ?? whole
+            if names == nil || part.dependsOnOrder { (part, names) = (whole, nil) } else { parts += 1 }
+            part.rest(unless: isNeeded)
+            whole.rest(unless: isNeeded)
             var newcomers: [ObjectIdentifier: Newcomer] = [:]
             for candidate in part.serving + whole.serving where candidate.served == nil {
                 newcomers[ObjectIdentifier(candidate.module)] = Newcomer(
@@ -104,13 +140,15 @@ import Testing
             for (path, verdict) in whole.verdicts {
                 #expect((part.verdicts[path] ?? state.folders.records[path]?.verdict) == verdict)
             }
+            let all = state.names
             var other = state
             state.apply(part, newcomers)
             other.apply(whole, newcomers)
             #expect(state.generations.map(\.number) == other.generations.map(\.number))
             let paths = state.serving.modules.mapValues(\.path)
             #expect(paths == other.serving.modules.mapValues(\.path))
-            settled.refresh(names, state.folders, state.serving, .none)
+            #expect(Set(state.known.modules.map(\.name)) == Set(other.known.modules.map(\.name)))
+            settled.refresh(names ?? all, state.folders, state.serving, state.known)
         }
         #expect(parts > 0)
         host.shutdown()

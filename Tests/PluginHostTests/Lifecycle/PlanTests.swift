@@ -11,7 +11,7 @@ import Testing
 @Suite struct PlanTests {
     /// Files in words, `a.so A 1.0.0 #7 needs B route a://b service S:1.0.0:5 targets T S`, where `#7` is the content
     /// and `:5` the priority of the service. `a.so broken A 1.0.0` is a file that could not be started,
-    /// `a.so library B 1.0.0` a library that the module B needs.
+    /// `a.so library B 1.0.0` a library that the module B needs, `a.so program A 1.0.0` a module of the program.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let files: [String]
@@ -198,7 +198,8 @@ import Testing
         let path = words.removeFirst()
         let isBroken = words.first == "broken"
         let isLibrary = words.first == "library"
-        if isBroken || isLibrary { words.removeFirst() }
+        let isOfProgram = words.first == "program"
+        if isBroken || isLibrary || isOfProgram { words.removeFirst() }
         let (name, version) = (words.removeFirst(), words.removeFirst())
         var content = UInt64(bitPattern: Int64(text.hashValue))
         var (requirements, targets, services, routes) = ([String](), [String](), [String](), [RouteEntry]())
@@ -207,6 +208,8 @@ import Testing
                 content = UInt64(word.dropFirst())!
             } else if word == "needs" {
                 requirements.append(#"{"module": "\#(words.removeFirst())"}"#)
+            } else if word == "needs-service" {
+                requirements.append(#"{"service": "\#(words.removeFirst())"}"#)
             } else if word == "route" {
                 routes.append(
                     try RouteEntry(
@@ -231,9 +234,12 @@ import Testing
             """
         let manifest = try Array(json.utf8).withUnsafeBytes { try ModuleManifest(parsing: $0, abiMinor: 0) }
         let (library, image) = try Self.library.get()
-        let staged = StagedFile(
-            path: library, original: path, identity: .none, digest: content, size: 1, image: image,
-            folder: "", libraries: [])
+        let staged =
+            isOfProgram
+            ? StagedFile.program
+            : StagedFile(
+                path: library, original: path, identity: .none, digest: content, size: 1, image: image,
+                folder: "", libraries: [])
         // Only read; what it points to is all zeros.
         let description = UnsafeMutablePointer<plugin_module>.allocate(capacity: 1)
         description.initialize(to: plugin_module())

@@ -78,6 +78,10 @@ import Testing
         #expect(host.resolve("https://a/shop/7", method: .put).error?.code == .methodNotAllowed)
         #expect(host.resolve("https://a/shop/7", method: .delete, origin: .remote).action == "Shop/remove")
         #expect(host.resolve("https://a/shop/7").action == "Shop/show")
+        for origin in [CallOrigin.local, .remote] {
+            #expect(host.destination(of: "https://a/only", origin: origin).error?.code == .methodNotAllowed)
+            #expect(host.resolve("https://a/only", origin: origin).error?.code == .methodNotAllowed)
+        }
         #expect(host.resolve("https://a/any/x").methods == RouteMethod.allCases)
         #expect(host.resolve("https://a/b/none").methods.isEmpty && host.resolve("app://Shop/none").methods == [.get])
         let error = #expect(throws: PluginError.self) { try host.open("https://a/shop/7", method: .patch) }

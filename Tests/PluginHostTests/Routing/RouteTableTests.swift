@@ -92,6 +92,12 @@ import Testing
         return try URLText.read(url) { pattern.match($0) }
     }
 
+    @Test("segments hash apart from others of the same bytes")
+    func segmentHash() {
+        let paths = [["ab", "c"], ["a", "bc"], ["abc", ""]].map { $0.map { PathSegment.literal(Array($0.utf8)) } }
+        #expect(Set(paths.map(\.hashValue)).count == 3)
+    }
+
     @Test("the most specific route wins, segment by segment from the left")
     func specificity() throws {
         let routes = [

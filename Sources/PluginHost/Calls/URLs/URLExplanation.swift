@@ -92,7 +92,10 @@ extension Calls {
         case .found(let known, let reached): (resolution, destination) = (known, reached)
         case .nothing(let passedOver):
             explanation.list(candidates, of: url, deciding: nil, isRemote: true, in: table)
-            if isBrief { throw PluginError(.noRoute, "“\(url.text.shortened)” leads to nothing for other programs.") }
+            if isBrief {
+                try table.checkMethods(of: url, method)
+                throw PluginError(.noRoute, "“\(url.text.shortened)” leads to nothing for other programs.")
+            }
             if !explanation.methods.isEmpty { throw .methodNotAllowed(url.text, method, explanation.methods) }
             throw PluginError(
                 .noRoute,

@@ -80,12 +80,15 @@ struct Claims {
         for service in outline.services {
             guard let owner = services[service] ?? others?.owner(of: service) else {
                 let present = offers(of: service.name)
-                guard !present.isEmpty, let offer = Offer.module(module, service, file: file).offer,
-                    let conflict = present.lazy.compactMap(\.offer).compactMap(offer.conflict).first
-                else { continue }
+                guard !present.isEmpty, let offer = Offer.module(module, service, file: file).offer else { continue }
+                let conflicts = present.lazy.compactMap(\.offer).compactMap { other in
+                    offer.conflict(with: other).map { (owner: other.owner, text: $0) }
+                }
+                // The same one, whatever the order of the offers is.
+                guard let conflict = conflicts.min(by: { ($0.owner, $0.text) < ($1.owner, $1.text) }) else { continue }
                 throw PluginError(
                     .conflict,
-                    "\(conflict). \(name) is not registered. Add what is missing, or give the higher version the next "
+                    "\(conflict.text). \(name) is not registered. Add what is missing, or give the higher version the next "
                         + "major version.")
             }
             throw PluginError(

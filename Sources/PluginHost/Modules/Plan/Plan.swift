@@ -43,8 +43,8 @@ struct Plan {
         serving.first?.module.isRegistered != true && serving.allSatisfy(\.outline.requirements.isEmpty)
     }
 
-    /// Whether modules conflict and others have requirements, so that a plan of all modules, in whose order the
-    /// requirements of this plan's modules have their places too, may prefer another module.
+    /// Whether modules claim the same and one of the plan has requirements, so that a plan of all modules, in whose
+    /// order the requirements of this plan's modules have their places too, may prefer another module.
     private(set) var dependsOnOrder = false
 
     /// The reason why the module that the program registers should not serve.
@@ -95,7 +95,7 @@ struct Plan {
         (serving, refusal) = (options.serving, options.refusal)
         judge(options)
         dependsOnOrder =
-            verdicts.values.contains(where: \.isRefusal)
+            options.groups.contains { $0.refusals.values.contains { $0.code == .conflict } }
             && records.contains { $0.claimedModule?.outline.requirements.isEmpty == false }
         let staying = Set(serving.compactMap { $0.served?.generation.number })
         leaving = present.all.filter { !staying.contains($0.generation.number) }
@@ -115,19 +115,19 @@ struct Plan {
 
     /// Adds the modules that these modules require, directly or indirectly.
     private func require(from needed: inout Set<Int>) {
-        var serving = others
-        serving?.areServing = true
-        var provisions = Provisions(besides: serving)
-        for index in needed { provisions.add(self.serving[index].outline) }
-        var open = needed.filter { self.serving[$0].served == nil }.sorted()
+        var active = others
+        active?.areServing = true
+        var provisions = Provisions(besides: active)
+        for index in needed { provisions.add(serving[index].outline) }
+        var open = needed.filter { serving[$0].served == nil }.sorted()
         while let index = open.popLast() {
-            for requirement in self.serving[index].outline.requirements where !provisions.satisfies(requirement) {
-                let provider = self.serving.indices.first {
-                    !needed.contains($0) && self.serving[$0].outline.provides(requirement)
+            for requirement in serving[index].outline.requirements where !provisions.satisfies(requirement) {
+                let provider = serving.indices.first {
+                    !needed.contains($0) && serving[$0].outline.provides(requirement)
                 }
                 guard let provider else { continue }
                 needed.insert(provider)
-                provisions.add(self.serving[provider].outline)
+                provisions.add(serving[provider].outline)
                 open.append(provider)
             }
         }

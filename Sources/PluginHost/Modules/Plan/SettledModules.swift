@@ -106,7 +106,9 @@ final class SettledModules {
     }
 
     /// Returns the names of the modules that must be planned together, since one of them has changed or is to start:
-    /// also those that require them, and the registered modules that they require. `nil` if these are more than half.
+    /// also those that require them, and the registered modules that they require. `nil` if all must be planned: these
+    /// are more than half, or several of them that do not serve offer a service that one of them requires. Which of
+    /// those starts depends on the order of all.
     ///
     /// - Parameter wanted: The names of registered modules that are to start.
     func affected(by folders: FolderContents, starting wanted: Set<String>) -> Set<String>? {
@@ -126,7 +128,24 @@ final class SettledModules {
                 }
             }
         }
-        return all.count > 16 && all.count * 2 > kept.count ? nil : all
+        return all.count > 16 && all.count * 2 > kept.count || isAmbiguous(all, folders) ? nil : all
+    }
+
+    /// Returns whether a service that one of these modules requires is offered by several of them that do not serve.
+    private func isAmbiguous(_ names: Set<String>, _ folders: FolderContents) -> Bool {
+        var required: Set<String> = []
+        for requirement in names.flatMap({ outlines(of: $0, folders) }).flatMap(\.requirements) {
+            if case .service(let name) = requirement.subject { required.insert(name) }
+        }
+        guard !required.isEmpty else { return false }
+        var offered: Set<String> = []
+        for name in names where kept[name]?.isServing != true {
+            let services = Set(outlines(of: name, folders).flatMap(\.services).map(\.name))
+            for service in services where !offered.insert(service).inserted && required.contains(service) {
+                return true
+            }
+        }
+        return false
     }
 
     /// The outlines of what a module is, and of what it may become.

@@ -89,10 +89,16 @@ final class Lifecycle: Sendable {
             folders: configuration.folders, includesSubfolders: configuration.includesSubfolders,
             quietTime: configuration.quietTime
         ) { [weak context] changes in
-            context?.queue.sync { context.map { FolderUpdate($0).run(changes) } }
+            context?.queue.sync {
+                guard let context else { return }
+                // The change may have waited for others. It is about what has happened until it begins.
+                var changes = changes
+                if let watcher = context.watcher.withLock(\.self) { changes.add(watcher.takePending()) }
+                FolderUpdate(context).run(changes)
+            }
         }
-        watcher.start()
         context.watcher.withLock { $0 = watcher }
+        watcher.start()
         guard isStopped else { return true }
         watcher.stop()
         return false

@@ -64,6 +64,7 @@ struct FolderContents: Sendable {
         guard records.removeValue(forKey: path) != nil else { return }
         unsettled.remove(path)
         unplanned.insert(path)
+        hasNewAbsentees = true
     }
 
     /// Returns ``unplanned``, which is empty then.
@@ -81,7 +82,6 @@ struct FolderContents: Sendable {
                 && !unread.contains { path.path.beginsWithBytes(of: $0) } ? path : nil
         }
         for path in gone { remove(path.path) }
-        if !gone.isEmpty { hasNewAbsentees = true }
     }
 
     /// Records why a file is not served.

@@ -78,11 +78,21 @@ struct FolderScan {
                 }
             }
             guard !configuration.trustsEveryone else { return entries }
-            for folder in Set(files.map(\.path.folderOfItem)).union([folder]) {
+            for folder in folders(to: files, in: folder) {
                 do throws(PluginError) { try Trust.check(folder: folder) } catch { return nil }
             }
             return entries
         }
+    }
+
+    /// Returns the paths of a folder and of the subfolders on the way to files in it.
+    private func folders(to files: Set<PathKey>, in root: String) -> Set<String> {
+        var folders: Set<String> = [root]
+        for file in files {
+            var folder = file.path.folderOfItem
+            while folder.utf8.count > root.utf8.count, folders.insert(folder).inserted { folder = folder.folderOfItem }
+        }
+        return folders
     }
 
     private func list(_ folder: String) throws(PluginError) -> [PluginFolder.Entry] {

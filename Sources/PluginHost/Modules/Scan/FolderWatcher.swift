@@ -7,10 +7,12 @@ import Synchronization
 /// A watcher that reports changes in plugins folders: a file was written and closed, renamed or removed; a folder
 /// disappeared, reappeared, or became readable again.
 ///
-/// It reports what to scan: files, or whole folders if anything in them may have changed. Changes in quick succession are reported once: the watcher waits until
-/// nothing has changed for a quiet time, but no longer than ``waitLimit``. Links, which lead to files elsewhere, are
-/// checked once a second. So is everything in folders that the kernel cannot watch because its limit is reached;
-/// ``problem`` describes that. A subfolder is watched before it is read, so that no change is missed in between.
+/// It reports what to scan: files, or whole folders if anything in them may have changed, or if a file has disappeared
+/// that may have another name without a report of that. Changes in quick succession are reported once: the watcher
+/// waits until nothing has changed for a quiet time, but no longer than ``waitLimit``. Links, which lead to files
+/// elsewhere, are checked once a second. So is everything in folders that the kernel cannot watch because its limit is
+/// reached; ``problem`` describes that. A subfolder is watched before it is read, so that no change is missed in
+/// between.
 ///
 /// Mutable state is accessed only on `queue`, hence `@unchecked Sendable`.
 final class FolderWatcher: @unchecked Sendable {
@@ -168,6 +170,15 @@ final class FolderWatcher: @unchecked Sendable {
         onChange(changes)
     }
 
+    /// Returns what has changed since the last report. Must be called on the watcher's thread, by ``onChange``.
+    func takePending() -> ChangedFiles {
+        guard isRunning else { return ChangedFiles() }
+        var changes = drain()
+        if let gathered { changes.add(gathered.changes) }
+        gathered = nil
+        return changes
+    }
+
     // MARK: Events
 
     private static let mask = UInt32(
@@ -220,7 +231,16 @@ final class FolderWatcher: @unchecked Sendable {
             if name.isEmpty || !isExact {
                 changed.add(folder: location.root)
             } else if PluginFolder.isCandidate(name) {
-                changed.add(file: location.path.path.pathOfItem(name), in: location.root)
+                let path = location.path.path.pathOfItem(name)
+                changed.add(file: path, in: location.root)
+                // The file may have another name: the new one of a rename is reported by another event, which may
+                // follow in the next report.
+                if event.mask & UInt32(IN_MOVED_FROM) != 0 || event.mask & UInt32(IN_DELETE) != 0 && !seesEverything {
+                    changed.add(folder: location.root)
+                }
+                if event.mask & UInt32(IN_CREATE | IN_MOVED_TO) != 0, PluginFolder.isLink(path) {
+                    unknown.insert(location.root)
+                }
             }
             guard includesSubfolders, !name.isEmpty, !name.hasPrefix(".") else { continue }
             let path = "\(location.path.path)/\(name)"
@@ -231,6 +251,9 @@ final class FolderWatcher: @unchecked Sendable {
             }
         }
     }
+
+    /// Whether the kernel reports all changes: every folder is watched, and there are no links.
+    private var seesEverything: Bool { folders.values.allSatisfy { $0.watch >= 0 && $0.files?.isEmpty == true } }
 
     // MARK: Checking
 
