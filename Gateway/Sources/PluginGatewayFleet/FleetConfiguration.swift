@@ -37,7 +37,12 @@ public struct FleetConfiguration: Sendable {
 public struct FleetError: Error, Sendable, CustomStringConvertible {
     public let description: String
 
-    init(_ description: String) { self.description = description }
+    /// Whether the step was not done because it is not this host's any more.
+    let isOvertaken: Bool
+
+    init(_ description: String, isOvertaken: Bool = false) {
+        (self.description, self.isOvertaken) = (description, isOvertaken)
+    }
 }
 
 /// Runs a body that blocks on a thread of its own.

@@ -51,12 +51,14 @@ public struct FleetControl: Sendable {
         _ module: String, _ release: ModuleRelease, drain: Double, soak: Double, limits: RolloutRecord.Limits
     ) async throws -> RolloutRecord {
         if let problem = Self.problem(module, release) { throw FleetError(problem) }
-        let record = RolloutRecord(
+        var record = RolloutRecord(
             id: String(UInt64.random(in: .min ... .max), radix: 16), module: module, release: release, drain: drain,
             soak: soak, limits: limits)
         for _ in 0..<20 {
             let snapshot = try await snapshot()
+            if snapshot.rollout?.id == record.id { return record }
             try checkFree(snapshot)
+            record.hosts = Set(snapshot.hosts.keys)
             guard !snapshot.hosts.isEmpty else {
                 throw FleetError("No host of the fleet is known under \(keys.hosts).")
             }
@@ -105,6 +107,22 @@ public struct FleetControl: Sendable {
     /// Lets a paused rollout go on.
     public func resume() async throws -> RolloutRecord { try await change(from: [.paused], to: .running) }
 
+    /// Lets the rollout go on without a host that is away. A paused one goes on, too. If the host returns, it takes part
+    /// again, or does what the others have done.
+    ///
+    /// - Parameter host: The name of the host.
+    /// - Throws: A ``FleetError`` if the rollout does not wait for the host, or the host is known; an ``EtcdError``.
+    public func resume(without host: String) async throws -> RolloutRecord {
+        try await change(from: [.running, .paused, .goingBack], to: nil) { record, snapshot throws(FleetError) in
+            guard snapshot.hosts[host] == nil else { throw FleetError("The host \(host.clean) is known, and does its step.") }
+            guard record.hosts.contains(host) || record.steps[host] != nil else {
+                throw FleetError("The rollout does not wait for a host “\(host.clean)”.")
+            }
+            record.dropped.insert(host)
+            if record.state == .paused { record.state = .running }
+        }
+    }
+
     /// Lets all hosts go back that have begun, or have done, the current or last rollout.
     ///
     /// - Parameter reason: The reason that is shown.
@@ -112,8 +130,14 @@ public struct FleetControl: Sendable {
         try await change(from: [.running, .paused, .done], to: .goingBack, reason: reason)
     }
 
+    /// - Parameters:
+    ///   - states: The states in which it can be changed.
+    ///   - state: The new state; `nil` if the closure decides.
+    ///   - reason: The reason that is shown.
+    ///   - edit: Changes the record.
     private func change(
-        from states: [RolloutRecord.State], to state: RolloutRecord.State, reason: String? = nil
+        from states: [RolloutRecord.State], to state: RolloutRecord.State?, reason: String? = nil,
+        _ edit: (inout RolloutRecord, FleetSnapshot) throws(FleetError) -> Void = { _, _ in }
     ) async throws -> RolloutRecord {
         for _ in 0..<20 {
             let snapshot = try await snapshot()
@@ -135,7 +159,8 @@ public struct FleetControl: Sendable {
                     operations.append(.delete(keys.desired(record.module)))
                 }
             }
-            record.state = state
+            if let state { record.state = state }
+            try edit(&record, snapshot)
             if let reason { record.reason = reason }
             operations.append(.put(keys.rollout, Array(record.json.json.utf8)))
             if try await write(operations, since: snapshot) { return record }

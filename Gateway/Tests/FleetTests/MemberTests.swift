@@ -136,7 +136,7 @@ struct MemberTests {
         _ = try await fleet.control.pause()
         #expect(
             await becomesTrue { try await fleet.control.snapshot().rollout?.steps.values.map(\.state) == [.done] })
-        #expect(try await fleet.control.snapshot().lockHolder == nil)
+        #expect(await becomesTrue { try await fleet.control.snapshot().lockHolder == nil })
         #expect(members.count { $0.version == "1.1.0" } == 1)
         _ = try await fleet.control.resume()
         #expect(try await fleet.end()?.state == .done)
@@ -159,6 +159,8 @@ struct MemberTests {
         #expect(member.version == "1.0.0")
         // Its lease ends.
         try await client.revoke(lease)
+        #expect(await becomesTrue { try await fleet.control.snapshot().rollout?.steps["host1"]?.state == .done })
+        _ = try await fleet.control.resume(without: "host0")
         #expect(try await fleet.end()?.state == .done)
         #expect(member.version == "1.1.0")
         try await member.end()

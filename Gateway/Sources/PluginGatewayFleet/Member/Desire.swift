@@ -1,9 +1,12 @@
 import Foundation
 import Logging
+import PluginGateway
+import PluginHost
 
 extension FleetMember {
     /// Brings a starting host to what is desired, before it is put into the balancer.
     func join() async {
+        for folder in gateway.host.configuration.folders { ModuleFiles.removeCopies(in: folder) }
         let asking = Task { try? await look() }
         let timer = Task { [timeout = configuration.joinTimeout] in
             try await Task.sleep(for: timeout)
@@ -22,7 +25,7 @@ extension FleetMember {
         if let rollout = snapshot.rollout, [.goingBack, .wentBack, .failed].contains(rollout.state),
             let step = rollout.steps[name], step.state != .back, step.state != .failed
         {
-            try? await goBack(rollout.module, to: step.before, drain: nil)
+            try? await goBack(rollout, to: step.before, drain: nil)
         }
         for (module, release) in wanted(snapshot) { await pursue(module, release, drain: nil) }
     }
@@ -43,25 +46,32 @@ extension FleetMember {
     ///
     /// - Returns: Whether something was done.
     func pursue(_ snapshot: FleetSnapshot) async throws(EtcdError) -> Bool {
-        guard let (module, release) = wanted(snapshot).first else {
-            if problem != nil, failedReleases.isEmpty, snapshot.rollout?.steps[name]?.state != .failed { problem = nil }
-            return false
+        failedReleases = failedReleases.filter { module, failed in
+            snapshot.desired[module] == failed.release
+                && served.named(module)?.record.release.digest != failed.release.digest
         }
-        return try await locked { () async throws(StepError) in
-            await self.pursue(module, release, drain: self.configuration.drain)
+        guard let (module, release) = wanted(snapshot).first else { return false }
+        return try await locked(while: { snapshot in
+            snapshot.desired[module] == release
+                && (snapshot.rollout?.module != module || snapshot.rollout?.isActive == false)
+        }) { () async throws(StepError) in
+            guard await self.pursue(module, release, drain: self.configuration.drain) else { throw .overtaken }
         }
     }
 
-    private func pursue(_ module: String, _ release: ModuleRelease, drain: Duration?) async {
+    /// - Returns: Whether it was tried; false if the step was overtaken.
+    @discardableResult
+    private func pursue(_ module: String, _ release: ModuleRelease, drain: Duration?) async -> Bool {
         do throws(FleetError) {
             try await replace(module, by: release, drain: drain)
             logger.notice("\(module) \(release.shown), which is desired, serves.")
             failedReleases[module] = nil
-            if failedReleases.isEmpty { problem = nil }
         } catch {
-            failedReleases[module] = (release, .now + .seconds(30))
-            problem = "\(module) \(release.shown) is desired: \(error)"
-            logger.error("\(problem ?? "")")
+            if error.isOvertaken { return false }
+            let reason = "\(module) \(release.shown) is desired: \(error)"
+            failedReleases[module] = (release, reason, .now + .seconds(30))
+            logger.error("\(reason)")
         }
+        return true
     }
 }

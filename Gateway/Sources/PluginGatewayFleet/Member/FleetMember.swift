@@ -21,12 +21,18 @@ public actor FleetMember: ServiceLifecycle.Service {
     /// The lease that the host lives by; 0 for none.
     var lease = 0
     var state = HostRecord.State.starting
-    /// What keeps the host from what is desired.
-    var problem: String?
+    /// What keeps the host from the rollout.
+    var stepProblem: String?
+    /// The step that the host does, while it holds the lock.
+    var step: StepInProgress?
+    /// How long the host waits after a step that was overtaken.
+    var overtakenPause = Pause()
+    /// Says this process apart from others with the same name.
+    private let process = String(UInt64.random(in: .min ... .max), radix: 16)
     /// What was last written to etcd under ``lease``.
     private var published: HostRecord?
-    /// Desired releases that could not be served, and when they are tried again.
-    var failedReleases: [String: (release: ModuleRelease, until: ContinuousClock.Instant)] = [:]
+    /// Desired releases that could not be served, why, and when they are tried again.
+    var failedReleases: [String: (release: ModuleRelease, reason: String, until: ContinuousClock.Instant)] = [:]
     /// What etcd said last.
     private var known = FleetSnapshot()
     private var reported: [String: String] = [:]
@@ -54,6 +60,9 @@ public actor FleetMember: ServiceLifecycle.Service {
     }
 
     var name: String { configuration.name }
+
+    /// What keeps the host from what is desired.
+    var problem: String? { stepProblem ?? failedReleases.min { $0.key < $1.key }?.value.reason }
 
     /// Runs until the group ends, or the task is cancelled.
     public func run() async {
@@ -112,26 +121,39 @@ public actor FleetMember: ServiceLifecycle.Service {
     func publish() async throws(EtcdError) {
         guard lease != 0 else { return }
         let modules = (try? await onThread { [served] in served.all() }) ?? []
-        let record = HostRecord(
+        var record = HostRecord(
             name: name, address: configuration.address, state: state,
             modules: modules.map(\.record).sorted { $0.name < $1.name }, problem: problem)
+        record.process = process
         guard record != published else { return }
         let (key, value, lease) = (keys.host(name), Array(record.json.json.utf8), lease)
         do throws(EtcdError) {
-            if published == nil, let other = try await etcd.get(key), other.lease != lease,
-                let value = FleetKeys.value(other.value), value["address"]?.string != configuration.address
-            {
-                throw EtcdError(
-                    .refused,
-                    "Another host, at \(value["address"]?.string?.clean ?? "an unknown address"), has the name “\(name)”. "
-                        + "Give this one another name, or wait until that one is gone.")
+            var condition = EtcdCondition.held(key, by: lease)
+            if published == nil {
+                let other = try await etcd.get(key)
+                try checkIsFree(other, lease)
+                condition = .unchanged(key, since: other?.modified ?? 0)
             }
-            try await etcd.put(key, value, lease: lease)
+            guard try await etcd.transact(if: [condition], [.put(key, value, lease: lease)]) != nil else {
+                published = nil
+                throw EtcdError(.refused, "The key \(key) of this host was changed by somebody else.")
+            }
         } catch {
             if error.code == .leaseNotFound { forgetLease() }
             throw error
         }
         if lease == self.lease { published = record }
+    }
+
+    /// Throws if the key of this host belongs to another process. A key without a lease is not one of a host.
+    private func checkIsFree(_ other: EtcdEntry?, _ lease: Int) throws(EtcdError) {
+        guard let other, other.lease != 0, other.lease != lease else { return }
+        let value = FleetKeys.value(other.value)
+        guard value?["process"]?.string != process else { return }
+        throw EtcdError(
+            .refused,
+            "Another host, at \(value?["address"]?.string?.clean ?? "an unknown address"), has the name “\(name)”. Give "
+                + "this one another name, or wait until that one is gone: for the lease of one that was killed.")
     }
 
     /// Whether the other hosts know this one.
@@ -180,6 +202,8 @@ public actor FleetMember: ServiceLifecycle.Service {
         for await _ in wakes where !Task.isCancelled {
             do throws(EtcdError) {
                 repeat { try await publish() } while try await act(try await look()) && !Task.isCancelled
+                // What keeps the host from its step.
+                try await publish()
             } catch {
                 logger.debug("\(error)")
             }
@@ -190,6 +214,11 @@ public actor FleetMember: ServiceLifecycle.Service {
     func look() async throws(EtcdError) -> FleetSnapshot {
         let snapshot = try await keys.snapshot(etcd)
         known = snapshot
+        // Somebody has deleted or overwritten the key.
+        if published != nil, lease != 0, snapshot.hostLeases[name] != lease {
+            published = nil
+            waker.yield()
+        }
         show(snapshot, isKnown: true)
         report("keys", snapshot.problems.isEmpty ? nil : snapshot.problems.prefix(5).joined(separator: " "))
         return snapshot
@@ -220,8 +249,11 @@ public actor FleetMember: ServiceLifecycle.Service {
 struct Pause {
     private var length = 0.1
 
-    mutating func wait() async {
-        try? await Task.sleep(for: .seconds(length * .random(in: 0.5...1)))
-        length = min(3, length * 2)
+    mutating func wait() async { try? await Task.sleep(for: next()) }
+
+    /// Returns the length of the next pause.
+    mutating func next() -> Duration {
+        defer { length = min(3, length * 2) }
+        return .seconds(length * .random(in: 0.5...1))
     }
 }

@@ -42,7 +42,7 @@ enum ModuleFiles {
         guard let name = release.file, ModuleRelease.isFile(name) else {
             throw FleetError("It is not known which file of the store has \(release.shown).")
         }
-        let copy = "\(folder)/.fleet-\(UUID().uuidString)"
+        let copy = "\(folder)/\(copyPrefix)\(UUID().uuidString)"
         guard FileManager.default.createFile(atPath: copy, contents: nil, attributes: [.posixPermissions: 0o755]),
             let handle = FileHandle(forWritingAtPath: copy)
         else { throw FleetError("No file can be made in \(folder).") }
@@ -59,6 +59,15 @@ enum ModuleFiles {
             throw error
         }
         return copy
+    }
+
+    private static let copyPrefix = ".fleet-next-"
+
+    /// Removes the copies that a killed process has left in a plugins folder.
+    static func removeCopies(in folder: String) {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] where name.hasPrefix(copyPrefix) {
+            unlink("\(folder)/\(name)")
+        }
     }
 
     /// Keeps the file of a module, which is about to be replaced, under a hidden name beside it. The host itself keeps only

@@ -17,6 +17,7 @@ extension FleetMember {
         let current = served.named(module)
         if current?.record.release.digest == release.digest { return }
         let path = try path(of: module)
+        if current == nil { try await blocking { [host = gateway.host] in try Self.checkPath(path, module, host) } }
         guard release.file != nil, let store = configuration.store else {
             guard current?.record.release.version != nil else {
                 throw FleetError("It is not known which file of the store has \(module) \(release.shown).")
@@ -28,6 +29,8 @@ extension FleetMember {
         let folder = try folder(of: module)
         // Before the host is taken out: a file that is missing or wrong changes nothing.
         let copy = try await blocking { try ModuleFiles.stage(release, from: store, into: folder) }
+        // Unless it was put in its place.
+        defer { unlink(copy) }
         try await outOfBalancer(drain) { () throws(FleetError) in
             let failures = Failures(self.gateway.host, path)
             defer { failures.end() }
@@ -42,12 +45,19 @@ extension FleetMember {
     /// Lets the host serve again what it served before a rollout.
     ///
     /// - Parameters:
-    ///   - module: The module.
+    ///   - rollout: The rollout.
     ///   - release: What it served; `nil` if it did not have the module.
     ///   - drain: As for ``replace(_:by:drain:)``.
-    func goBack(_ module: String, to release: ModuleRelease?, drain: Duration?) async throws(FleetError) {
+    func goBack(_ rollout: RolloutRecord, to release: ModuleRelease?, drain: Duration?) async throws(FleetError) {
+        let module = rollout.module
         guard let release else {
-            guard served.named(module) != nil else { return }
+            guard served.named(module) != nil else {
+                // The file that was put, if it does not start.
+                guard let path = try? path(of: module) else { return }
+                return try await blocking {
+                    if (try? ModuleFiles.digest(path)) == rollout.release.digest { unlink(path) }
+                }
+            }
             return try await outOfBalancer(drain) { () throws(FleetError) in
                 try await self.blocking { [host = self.gateway.host] in _ = try host.remove(module) }
             }
@@ -62,6 +72,7 @@ extension FleetMember {
             }
             ModuleFiles.forget(module, in: try folder(of: module))
         } catch {
+            if error.isOvertaken { throw error }
             logger.notice("\(module) does not go back to a kept version: \(error)")
             let path = try path(of: module)
             if let copy = ModuleFiles.kept(module, release, in: try folder(of: module)) {
@@ -109,7 +120,20 @@ extension FleetMember {
         return status.file
     }
 
-    /// Takes the host out of the balancer while it does something, if another host is ready to serve in its place.
+    /// Throws if there is a file at the path for a module that does not serve, and it is not one of that module.
+    private static func checkPath(_ path: String, _ module: String, _ host: PluginHost) throws {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return }
+        let served = host.modules.first { $0.file == path }?.name
+        let name = served ?? (try? PluginHost.inspect(file: path, trustsEveryone: true).json["manifest"])?["name"]?.string
+        guard name != module else { return }
+        throw FleetError(
+            "The file \(path), which \(module) would replace, is \(name.map { "the module \($0)" } ?? "not a module that can be read")"
+                + ". Rename or remove it.")
+    }
+
+    /// Takes the host out of the balancer while it does something, if another host is ready to serve in its place, and looks
+    /// right before that whether it is still to be done.
     private func outOfBalancer(
         _ drain: Duration?, _ body: () async throws(FleetError) -> Void
     ) async throws(FleetError) {
@@ -129,6 +153,7 @@ extension FleetMember {
                 gateway.takeOut(false)
             }
         }
+        try await checkStep()
         try await body()
     }
 

@@ -12,18 +12,34 @@ extension FleetMember {
         guard isKnown else { return false }
         // The end of the last step could not be written.
         if snapshot.lockLease == lease { try await unlock(lease) }
+        stepProblem = nil
         if let rollout = snapshot.rollout {
             let step = rollout.steps[name]
             switch rollout.state {
             case .running:
-                if step?.state != .done {
-                    return try await locked { () throws(StepError) in try await self.goForward(rollout) }
+                switch step?.state {
+                case .done: break
+                case .back, .failed:
+                    stepProblem =
+                        "The rollout of \(rollout.module) \(rollout.release.shown) is running, but this host has gone back. "
+                        + "End it by “fleet back”."
+                    return false
+                case .replacing, .observing, nil:
+                    return try await locked(while: { snapshot in
+                        snapshot.rollout?.id == rollout.id
+                            && (snapshot.rollout?.state == .running || snapshot.rollout?.state == .paused)
+                    }) { () throws(StepError) in try await self.goForward(rollout) }
                 }
                 return try await finish(snapshot, rollout)
             case .paused: break
             case .goingBack, .wentBack, .failed:
+                if let step, step.state == .failed {
+                    stepProblem = "\(rollout.module) cannot go back: \(step.reason ?? "no reason is known")"
+                }
                 if let step, step.state != .back, step.state != .failed {
-                    return try await locked { () throws(StepError) in try await self.goBack(rollout) }
+                    return try await locked(while: { $0.rollout?.id == rollout.id }) { () throws(StepError) in
+                        try await self.goBack(rollout)
+                    }
                 }
                 if rollout.state == .goingBack { return try await finish(snapshot, rollout) }
             case .done: break
@@ -39,12 +55,32 @@ extension FleetMember {
         case overtaken
     }
 
+    /// What must still hold right before a module is replaced.
+    struct StepInProgress {
+        let lease: Int
+        let isCurrent: @Sendable (FleetSnapshot) -> Bool
+    }
+
+    /// Throws unless the host still holds the lock, and its step is still to be done.
+    func checkStep() async throws(FleetError) {
+        guard let step else { return }
+        let snapshot = try? await look()
+        guard let snapshot, snapshot.lockLease == step.lease, step.isCurrent(snapshot) else {
+            throw FleetError("The step is not this host's any more.", isOvertaken: true)
+        }
+    }
+
     // MARK: The lock
 
     /// Does a step while no other host does one.
     ///
+    /// - Parameters:
+    ///   - isCurrent: Whether the step is still to be done.
+    ///   - body: The step.
     /// - Returns: Whether it was done.
-    func locked(_ body: () async throws(StepError) -> Void) async throws(EtcdError) -> Bool {
+    func locked(
+        while isCurrent: @escaping @Sendable (FleetSnapshot) -> Bool, _ body: () async throws(StepError) -> Void
+    ) async throws(EtcdError) -> Bool {
         let lease = lease
         let lock: [EtcdOperation] = [.put(keys.lock, Array(name.utf8), lease: lease)]
         let isFree: [EtcdCondition] = [.absent(keys.lock), .held(keys.host(name), by: lease)]
@@ -52,13 +88,19 @@ extension FleetMember {
             // It may be from a step whose end could not be written.
             guard try await etcd.transact(if: [.held(keys.lock, by: lease)], lock) != nil else { return false }
         }
+        step = StepInProgress(lease: lease, isCurrent: isCurrent)
+        defer { step = nil }
         do throws(StepError) {
             try await body()
         } catch {
             try? await unlock(lease)
             if case .etcd(let error) = error { throw error }
+            // The end of the lock wakes this host up, too.
+            let length = overtakenPause.next()
+            try? await Task.sleep(for: length)
             return false
         }
+        overtakenPause = Pause()
         try await unlock(lease)
         return true
     }
@@ -120,7 +162,7 @@ extension FleetMember {
         do throws(FleetError) {
             try await replace(module, by: rollout.release, drain: .seconds(rollout.drain))
         } catch {
-            if Task.isCancelled { throw .overtaken }
+            if Task.isCancelled || error.isOvertaken { throw .overtaken }
             logger.error("The rollout of \(module) \(rollout.release.shown) fails here: \(error)")
             try await update(id) { record in record.turnBack("\(name): \(error)", name) }
             return
@@ -172,11 +214,11 @@ extension FleetMember {
     private func goBack(_ rollout: RolloutRecord) async throws(StepError) {
         guard let step = rollout.steps[name] else { return }
         do throws(FleetError) {
-            try await goBack(rollout.module, to: step.before, drain: .seconds(rollout.drain))
+            try await goBack(rollout, to: step.before, drain: .seconds(rollout.drain))
         } catch {
-            if Task.isCancelled { throw .overtaken }
+            if Task.isCancelled || error.isOvertaken { throw .overtaken }
             logger.error("\(rollout.module) cannot go back: \(error)")
-            problem = "\(rollout.module) cannot go back: \(error)"
+            stepProblem = "\(rollout.module) cannot go back: \(error)"
             try await update(rollout.id) { record in
                 record.steps[name]?.state = .failed
                 record.steps[name]?.reason = error.description
@@ -194,13 +236,15 @@ extension FleetMember {
     private func finish(_ snapshot: FleetSnapshot, _ rollout: RolloutRecord) async throws(EtcdError) -> Bool {
         var record = rollout
         var operations: [EtcdOperation] = []
-        let hosts = snapshot.hosts.values.filter { $0.state != .leaving }
+        // Also those that are away at the moment, unless they were dropped.
+        guard rollout.awaitedHosts.isEmpty else { return false }
         if rollout.state == .running {
-            guard hosts.allSatisfy({ rollout.steps[$0.name]?.state == .done }) else { return false }
+            guard snapshot.hosts.keys.allSatisfy({ rollout.steps[$0]?.state == .done }) else { return false }
             record.state = .done
             operations = [.put(keys.desired(rollout.module), Array(rollout.release.json.json.utf8))]
         } else {
-            let steps = hosts.compactMap { rollout.steps[$0.name]?.state }
+            let present = rollout.steps.filter { snapshot.hosts[$0.key] != nil || !rollout.dropped.contains($0.key) }
+            let steps = present.values.map(\.state)
             guard steps.allSatisfy({ $0 == .back || $0 == .failed }) else { return false }
             record.state = steps.contains(.failed) ? .failed : .wentBack
         }

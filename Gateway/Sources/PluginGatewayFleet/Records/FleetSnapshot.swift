@@ -14,6 +14,8 @@ public struct FleetSnapshot: Sendable {
     /// What cannot be read, one text for each key. It is ignored.
     public var problems: [String] = []
 
+    /// The leases that the keys of the hosts live by, by name, also of those that cannot be read.
+    var hostLeases: [String: Int] = [:]
     /// The lease of the host that takes its step; 0 for none.
     var lockLease = 0
     /// The revision of ``rollout``; 0 if there is none. Also set if it cannot be read.
@@ -61,6 +63,7 @@ struct FleetKeys: Sendable {
         }
         for entry in answers[0].entries {
             let name = String(entry.key.dropFirst(hosts.count))
+            snapshot.hostLeases[name] = entry.lease
             snapshot.hosts[name] = read(entry) { value throws(RecordError) in try HostRecord(name, value) }
         }
         for entry in answers[1].entries {
@@ -98,6 +101,13 @@ struct FleetKeys: Sendable {
 }
 
 extension FleetSnapshot {
+    /// The hosts that the active rollout waits for although they are not known at the moment, by name. They return, or are
+    /// dropped by ``FleetControl/resume(without:)``.
+    public var missingHosts: [String] {
+        guard let rollout, rollout.isActive else { return [] }
+        return rollout.awaitedHosts.filter { hosts[$0] == nil }.sorted()
+    }
+
     /// All of it, for programs.
     public var json: Value {
         var entries: [String: Value] = [
@@ -106,6 +116,7 @@ extension FleetSnapshot {
         ]
         entries["rollout"] = rollout?.json
         entries["lock"] = lockHolder.map(Value.string)
+        if !missingHosts.isEmpty { entries["missing"] = .list(missingHosts.map(Value.string)) }
         return .map(entries)
     }
 }

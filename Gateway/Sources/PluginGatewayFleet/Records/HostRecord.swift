@@ -29,6 +29,8 @@ public struct HostRecord: Sendable, Hashable {
     public var modules: [Module]
     /// What keeps it from what is desired.
     public var problem: String?
+    /// A random text of the process, which says apart two processes with one name.
+    var process: String?
 
     /// The most modules that a record lists.
     static let moduleLimit = 1000
@@ -45,6 +47,7 @@ public struct HostRecord: Sendable, Hashable {
                 }),
         ]
         if let problem { entries["problem"] = .string(problem.clean) }
+        if let process { entries["process"] = .string(process) }
         return .map(entries)
     }
 
@@ -68,6 +71,7 @@ public struct HostRecord: Sendable, Hashable {
         }
         self.init(
             name: name, address: address, state: state, modules: modules, problem: value["problem"]?.string?.clean)
+        process = value["process"]?.string?.clean
     }
 
     init(name: String, address: String, state: State, modules: [Module], problem: String?) {

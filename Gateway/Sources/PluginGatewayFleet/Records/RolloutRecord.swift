@@ -61,6 +61,10 @@ public struct RolloutRecord: Sendable, Hashable {
     public var limits: Limits
     /// The steps of the hosts, by their names.
     public var steps: [String: Step]
+    /// The hosts that were known at the beginning. Each must do its step, unless it is in ``dropped``.
+    public var hosts: Set<String> = []
+    /// The hosts that are not waited for as long as they are away.
+    public var dropped: Set<String> = []
 
     /// The most hosts that a rollout lists.
     static let stepLimit = 1000
@@ -76,7 +80,8 @@ public struct RolloutRecord: Sendable, Hashable {
         var entries: [String: Value] = [
             "id": .string(id), "module": .string(module), "release": release.json, "state": .string(state.rawValue),
             "drain": .double(drain), "soak": .double(soak), "limits": .map(limits),
-            "steps": .map(steps.mapValues(\.json)),
+            "steps": .map(steps.mapValues(\.json)), "hosts": .list(hosts.sorted().map(Value.string)),
+            "dropped": .list(dropped.sorted().map(Value.string)),
         ]
         entries["reason"] = reason.map { .string($0.clean) }
         return .map(entries)
@@ -105,7 +110,17 @@ public struct RolloutRecord: Sendable, Hashable {
         }
         (self.id, self.module, self.release, self.state) = (id, module, try ModuleRelease(release), state)
         (self.drain, self.soak, self.limits, self.steps) = (drain, soak, limits, steps)
+        (hosts, dropped) = (try Self.names(value, "hosts"), try Self.names(value, "dropped"))
         reason = value["reason"]?.string?.clean
+    }
+
+    private static func names(_ value: Value, _ key: String) throws(RecordError) -> Set<String> {
+        guard let list = value[key], list != nil else { return [] }
+        let names = (list.list ?? []).compactMap(\.string)
+        guard names.count == list.list?.count, names.count <= stepLimit, names.allSatisfy(HostRecord.isName) else {
+            throw RecordError("“\(key)” does not list the names of at most \(stepLimit) hosts")
+        }
+        return Set(names)
     }
 
     /// - Parameters:
@@ -115,6 +130,18 @@ public struct RolloutRecord: Sendable, Hashable {
     init(id: String, module: String, release: ModuleRelease, drain: Double, soak: Double, limits: Limits) {
         (self.id, self.module, self.release, self.state) = (id, module, release, .running)
         (self.drain, self.soak, self.limits, self.steps) = (drain, soak, limits, [:])
+    }
+}
+
+extension RolloutRecord {
+    /// The hosts that still have something to do, whether they are known at the moment or not. Those that join later are
+    /// not among them.
+    var awaitedHosts: Set<String> {
+        let names = state == .goingBack ? Set(steps.keys) : hosts.union(steps.keys)
+        return names.subtracting(dropped).filter { name in
+            guard let step = steps[name]?.state else { return true }
+            return state == .goingBack ? step != .back && step != .failed : step != .done
+        }
     }
 }
 
