@@ -158,7 +158,9 @@ import Tracing
 
     @Test func `a target that changes often is replaced only now and then`() async throws {
         let balancer = try FakeBalancer { _, _ in .text(FakeBalancer.ok("1")) }
-        func offer(_ version: Int) { balancer.setOffers(FakeBalancer.offers.replacing("1.0.0", with: "\(version).0.0")) }
+        func offer(_ version: Int) {
+            balancer.setOffers(FakeBalancer.offers.replacing("1.0.0", with: "\(version).0.0"))
+        }
         func isServed(_ version: Int, by mount: TestMount) async -> Bool {
             await becomesTrue { mount.remote.status.targets[0].version == "\(version).0.0" }
         }

@@ -45,20 +45,20 @@ final class CallbackThreads: TaskExecutor {
 
     /// Starts a thread. Returns false if the system has none.
     private func startThread() -> Bool {
-        var attributes = pthread_attr_t()
-        guard pthread_attr_init(&attributes) == 0 else { return false }
-        defer { pthread_attr_destroy(&attributes) }
-        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
         var thread = pthread_t()
         let data = Unmanaged.passRetained(self)
         let status = pthread_create(
-            &thread, &attributes,
+            &thread, nil,
             { data in
                 let threads = Unmanaged<CallbackThreads>.fromOpaque(data!).takeRetainedValue()
                 while true { threads.runNext() }
             }, data.toOpaque())
-        if status != 0 { data.release() }
-        return status == 0
+        guard status == 0 else {
+            data.release()
+            return false
+        }
+        pthread_detach(thread)
+        return true
     }
 
     private func runNext() {
