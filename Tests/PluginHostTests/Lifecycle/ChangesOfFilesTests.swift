@@ -2,6 +2,7 @@ import Foundation
 import PluginABI
 import Testing
 
+@testable import PluginFile
 @testable import PluginHost
 @testable import TestSupport
 
