@@ -107,7 +107,8 @@ public struct FleetControl: Sendable {
             do throws(EtcdError) { return try await snapshot() } catch { reason = error.description }
             try await Task.sleep(for: .seconds(1))
         }
-        throw EtcdError(.unknown, "It is unknown whether \(what). See “fleet status” when etcd answers again. \(reason)")
+        throw EtcdError(
+            .unknown, "It is unknown whether \(what). See “fleet status” when etcd answers again. \(reason)")
     }
 
     private func checkFree(_ snapshot: FleetSnapshot) throws(FleetError) {
@@ -136,7 +137,9 @@ public struct FleetControl: Sendable {
     /// - Throws: A ``FleetError`` if the rollout does not wait for the host, or the host is known; an ``EtcdError``.
     public func resume(without host: String) async throws -> RolloutRecord {
         try await change(from: [.running, .paused, .goingBack], to: nil) { record, snapshot throws(FleetError) in
-            guard snapshot.hosts[host] == nil else { throw FleetError("The host \(host.clean) is known, and does its step.") }
+            guard snapshot.hosts[host] == nil else {
+                throw FleetError("The host \(host.clean) is known, and does its step.")
+            }
             guard record.hosts.contains(host) || record.steps[host] != nil else {
                 throw FleetError("The rollout does not wait for a host “\(host.clean)”.")
             }

@@ -140,7 +140,8 @@ struct HostileTests {
         try await fleet.client.put(key, Array(absent.json.json.utf8))
         #expect(await becomesTrue { try await problem() != nil })
         try await fleet.client.put(key, Array(try fleet.release("1.0.0").json.json.utf8))
-        #expect(await becomesTrue { try await fleet.control.snapshot().hosts["host1"].map { $0.problem == nil } ?? false })
+        #expect(
+            await becomesTrue { try await fleet.control.snapshot().hosts["host1"].map { $0.problem == nil } ?? false })
         try await member.end()
     }
 

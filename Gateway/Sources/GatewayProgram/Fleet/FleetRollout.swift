@@ -124,7 +124,8 @@ extension FleetCommand {
                     let snapshot = try await control.snapshot()
                     isLost = false
                     for host in snapshot.missingHosts where !missing.contains(host) {
-                        print("\(host): away. The rollout waits for it, or goes on by “fleet resume --without \(host)”.")
+                        print(
+                            "\(host): away. The rollout waits for it, or goes on by “fleet resume --without \(host)”.")
                     }
                     missing = snapshot.missingHosts
                     guard let now = snapshot.rollout, now.id == record.id else { break }

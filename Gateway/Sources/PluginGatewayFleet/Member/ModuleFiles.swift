@@ -65,7 +65,8 @@ enum ModuleFiles {
 
     /// Removes the copies that a killed process has left in a plugins folder.
     static func removeCopies(in folder: String) {
-        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] where name.hasPrefix(copyPrefix) {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        where name.hasPrefix(copyPrefix) {
             unlink("\(folder)/\(name)")
         }
     }
@@ -74,7 +75,8 @@ enum ModuleFiles {
     static func find(_ module: String, _ release: ModuleRelease, in store: String?) -> ModuleRelease {
         var found = release
         let name = "\(module)-\(release.version).so"
-        if found.file == nil, let store, ModuleRelease.isFile(name), (try? digest("\(store)/\(name)")) == release.digest {
+        if found.file == nil, let store, ModuleRelease.isFile(name), (try? digest("\(store)/\(name)")) == release.digest
+        {
             found.file = name
         }
         return found

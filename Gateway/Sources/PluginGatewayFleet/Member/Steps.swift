@@ -25,10 +25,13 @@ extension FleetMember {
                         + "End it by “fleet back”."
                     return false
                 case .replacing, .observing, nil:
-                    return try await locked(while: { snapshot in
+                    let isCurrent: @Sendable (FleetSnapshot) -> Bool = { snapshot in
                         snapshot.rollout?.id == rollout.id
                             && (snapshot.rollout?.state == .running || snapshot.rollout?.state == .paused)
-                    }) { () throws(StepError) in try await self.goForward(rollout) }
+                    }
+                    return try await locked(while: isCurrent) { () throws(StepError) in
+                        try await self.goForward(rollout)
+                    }
                 }
                 return try await finish(snapshot, rollout)
             case .paused: break
@@ -37,7 +40,8 @@ extension FleetMember {
                     stepProblem = "\(rollout.module) cannot go back: \(step.reason ?? "no reason is known")"
                 }
                 if let step, step.state != .back, step.state != .failed {
-                    return try await locked(while: { $0.rollout?.id == rollout.id }) { () throws(StepError) in
+                    let isCurrent: @Sendable (FleetSnapshot) -> Bool = { $0.rollout?.id == rollout.id }
+                    return try await locked(while: isCurrent) { () throws(StepError) in
                         try await self.goBack(rollout)
                     }
                 }

@@ -12,9 +12,11 @@ final class Relay: Sendable {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         self.listener = listener
         guard let target = url.split(separator: ":").last.flatMap({ UInt16($0) }),
-            let port = Self.withAddress(0, { bind(listener, $0, $1) }, then: { address, length in
-                listen(listener, 16) == 0 && getsockname(listener, address, length) == 0
-            })
+            let port = Self.withAddress(
+                0, { bind(listener, $0, $1) },
+                then: { address, length in
+                    listen(listener, 16) == 0 && getsockname(listener, address, length) == 0
+                })
         else { throw Failed(text: "The relay cannot listen.") }
         self.port = port
         Thread.detachNewThread {
