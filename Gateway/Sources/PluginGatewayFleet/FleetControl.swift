@@ -45,17 +45,22 @@ public struct FleetControl: Sendable {
     ///   - drain: How long each host is out of the balancer before it replaces the module, in seconds.
     ///   - soak: How long each host observes the new version, in seconds.
     ///   - limits: When it is good enough.
+    ///   - store: The folder of the store, if it can be read here, to find the file of what serves before.
     /// - Returns: The record, as it was written.
-    /// - Throws: A ``FleetError`` if there is no host, or another rollout; an ``EtcdError``.
+    /// - Throws: A ``FleetError`` if there is no host, or another rollout; an ``EtcdError``, with
+    ///   ``EtcdError/Code/unknown`` if the rollout may have begun.
     public func rollOut(
-        _ module: String, _ release: ModuleRelease, drain: Double, soak: Double, limits: RolloutRecord.Limits
+        _ module: String, _ release: ModuleRelease, drain: Double, soak: Double, limits: RolloutRecord.Limits,
+        store: String? = nil
     ) async throws -> RolloutRecord {
         if let problem = Self.problem(module, release) { throw FleetError(problem) }
         var record = RolloutRecord(
             id: String(UInt64.random(in: .min ... .max), radix: 16), module: module, release: release, drain: drain,
             soak: soak, limits: limits)
+        let shown = "the rollout of \(module) \(release.shown) with the id \(record.id) has begun"
+        var isUnknown = false
         for _ in 0..<20 {
-            let snapshot = try await snapshot()
+            let snapshot = try await snapshot(whether: isUnknown ? shown : nil)
             if snapshot.rollout?.id == record.id { return record }
             try checkFree(snapshot)
             record.hosts = Set(snapshot.hosts.keys)
@@ -66,26 +71,44 @@ public struct FleetControl: Sendable {
             // A host that comes while this goes on, or comes back after it went back, needs to know what was there.
             let before = snapshot.hosts.values.map { $0.modules.first { $0.name == module }?.release }
             if snapshot.desired[module] == nil, let first = before.first ?? nil, before.allSatisfy({ $0 == first }) {
-                operations.append(.put(keys.desired(module), Array(first.json.json.utf8)))
+                let found = ModuleFiles.find(module, first, in: store)
+                operations.append(.put(keys.desired(module), Array(found.json.json.utf8)))
             }
-            if try await write(operations, since: snapshot) { return record }
+            switch try await write(operations, since: snapshot) {
+            case true?: return record
+            case false?: break
             // It may have been written although no answer came.
-            if try await self.snapshot().rollout?.id == record.id { return record }
+            case nil: isUnknown = true
+            }
         }
         throw FleetError("The record of the rollout changes all the time. Look at “fleet status”.")
     }
 
     /// Writes the record of the rollout, and more, unless it has changed.
     ///
-    /// - Returns: Whether it was written; false if that is unknown.
-    private func write(_ operations: [EtcdOperation], since snapshot: FleetSnapshot) async throws(EtcdError) -> Bool {
+    /// - Returns: Whether it was written; `nil` if that is unknown.
+    private func write(_ operations: [EtcdOperation], since snapshot: FleetSnapshot) async throws(EtcdError) -> Bool? {
         do throws(EtcdError) {
             let condition = EtcdCondition.unchanged(keys.rollout, since: snapshot.rolloutRevision)
             return try await etcd.transact(if: [condition], operations) != nil
         } catch {
             guard error.code == .unknown else { throw error }
-            return false
+            return nil
         }
+    }
+
+    /// Reads what etcd says. After a write without an answer, it waits some seconds for etcd.
+    ///
+    /// - Parameter what: What the write was to do, if its answer was lost.
+    private func snapshot(whether what: String?) async throws -> FleetSnapshot {
+        guard let what else { return try await snapshot() }
+        var reason = ""
+        for _ in 0..<5 {
+            do throws(EtcdError) { return try await snapshot() } catch { reason = error.description }
+            try await Task.sleep(for: .seconds(1))
+        }
+        throw EtcdError(
+            .unknown, "It is unknown whether \(what). See “fleet status” when etcd answers again. \(reason)")
     }
 
     private func checkFree(_ snapshot: FleetSnapshot) throws(FleetError) {
@@ -114,7 +137,9 @@ public struct FleetControl: Sendable {
     /// - Throws: A ``FleetError`` if the rollout does not wait for the host, or the host is known; an ``EtcdError``.
     public func resume(without host: String) async throws -> RolloutRecord {
         try await change(from: [.running, .paused, .goingBack], to: nil) { record, snapshot throws(FleetError) in
-            guard snapshot.hosts[host] == nil else { throw FleetError("The host \(host.clean) is known, and does its step.") }
+            guard snapshot.hosts[host] == nil else {
+                throw FleetError("The host \(host.clean) is known, and does its step.")
+            }
             guard record.hosts.contains(host) || record.steps[host] != nil else {
                 throw FleetError("The rollout does not wait for a host “\(host.clean)”.")
             }
@@ -130,6 +155,26 @@ public struct FleetControl: Sendable {
         try await change(from: [.running, .paused, .done], to: .goingBack, reason: reason)
     }
 
+    /// Waits until no host serves the version of a rollout that was taken back: those that came later follow by what is
+    /// desired.
+    ///
+    /// - Parameter record: The record of the rollout.
+    /// - Returns: The hosts that still serve it after 30 seconds, or say that they cannot follow, with their problems.
+    /// - Throws: An ``EtcdError``.
+    public func hostsLeft(by record: RolloutRecord) async throws -> [String] {
+        let end = ContinuousClock.now + .seconds(30)
+        while true {
+            let snapshot = try await snapshot()
+            let left = snapshot.hosts.values.filter { host in
+                record.steps[host.name]?.before?.digest != record.release.digest
+                    && host.modules.contains { $0.name == record.module && $0.release.digest == record.release.digest }
+            }
+            let isOver = left.allSatisfy { $0.problem != nil } || ContinuousClock.now > end
+            if isOver { return left.map { "\($0.name): \($0.problem ?? "still serves it")" }.sorted() }
+            try await Task.sleep(for: .milliseconds(250))
+        }
+    }
+
     /// - Parameters:
     ///   - states: The states in which it can be changed.
     ///   - state: The new state; `nil` if the closure decides.
@@ -139,8 +184,9 @@ public struct FleetControl: Sendable {
         from states: [RolloutRecord.State], to state: RolloutRecord.State?, reason: String? = nil,
         _ edit: (inout RolloutRecord, FleetSnapshot) throws(FleetError) -> Void = { _, _ in }
     ) async throws -> RolloutRecord {
+        var isUnknown = false
         for _ in 0..<20 {
-            let snapshot = try await snapshot()
+            let snapshot = try await snapshot(whether: isUnknown ? "the rollout was changed" : nil)
             if snapshot.hasUnreadableRollout { try checkFree(snapshot) }
             guard var record = snapshot.rollout else { throw FleetError("There is no rollout.") }
             if record.state == state { return record }
@@ -152,8 +198,10 @@ public struct FleetControl: Sendable {
             var operations: [EtcdOperation] = []
             if record.state == .done, state == .goingBack {
                 // What was there before is desired again.
-                let before = Set(record.steps.values.map(\.before))
-                if before.count == 1, let release = before.first ?? nil {
+                let before = record.steps.values.map(\.before)
+                if Set(before.map { $0?.digest }).count == 1,
+                    let release = before.first(where: { $0?.file != nil }) ?? before.first ?? nil
+                {
                     operations.append(.put(keys.desired(record.module), Array(release.json.json.utf8)))
                 } else {
                     operations.append(.delete(keys.desired(record.module)))
@@ -163,7 +211,11 @@ public struct FleetControl: Sendable {
             try edit(&record, snapshot)
             if let reason { record.reason = reason }
             operations.append(.put(keys.rollout, Array(record.json.json.utf8)))
-            if try await write(operations, since: snapshot) { return record }
+            switch try await write(operations, since: snapshot) {
+            case true?: return record
+            case false?: break
+            case nil: isUnknown = true
+            }
         }
         throw FleetError("The record of the rollout changes all the time. Look at “fleet status”.")
     }

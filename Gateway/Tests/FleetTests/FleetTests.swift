@@ -160,7 +160,10 @@ struct FleetTests {
         func count(_ row: String, _ name: String) -> Int { Int(balancer[row]?[name] ?? "") ?? 0 }
         let sent = requests.count + requests.count { $0.broken != nil }
         #expect(count("shop/FRONTEND", "req_tot") == sent)
-        #expect(count("gateways/FRONTEND", "req_tot") == sent + count("once/BACKEND", "wretr"))
+        // One connection for each request, and for each repetition. (HAProxy 2.6 counts one after a 502 twice.)
+        let (made, repeated) = (count("once/BACKEND", "connect"), count("once/BACKEND", "wretr"))
+        #expect(count("gateways/FRONTEND", "req_tot") == made)
+        #expect((sent...(sent + repeated)).contains(made))
         // Answers by host; host1 has lived all the time, so that its counters are complete.
         for host in Network.hosts {
             let answered = requests.count { request in

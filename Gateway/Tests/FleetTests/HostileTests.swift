@@ -140,7 +140,8 @@ struct HostileTests {
         try await fleet.client.put(key, Array(absent.json.json.utf8))
         #expect(await becomesTrue { try await problem() != nil })
         try await fleet.client.put(key, Array(try fleet.release("1.0.0").json.json.utf8))
-        #expect(await becomesTrue { try await fleet.control.snapshot().hosts["host1"].map { $0.problem == nil } ?? false })
+        #expect(
+            await becomesTrue { try await fleet.control.snapshot().hosts["host1"].map { $0.problem == nil } ?? false })
         try await member.end()
     }
 
@@ -163,6 +164,71 @@ struct HostileTests {
         #expect(try #require(try await fleet.client.get("other")).modified == modified + 1)
         _ = try await fleet.control.goBack(reason: "enough")
         #expect(try await fleet.end()?.state == .failed)
+        try await member.end()
+    }
+
+    @Test func `a host that joins late goes back, too, or is named`() async throws {
+        let fleet = try await TestFleet()
+        let first = try await fleet.start("host1")
+        #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 1 })
+        _ = try await fleet.rollOut(try fleet.release("1.1.0"))
+        #expect(try await fleet.end()?.state == .done)
+        let late = try await fleet.start("host2")
+        #expect(late.version == "1.1.0")
+        #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 2 })
+        _ = try await fleet.control.goBack(reason: "no good")
+        let end = try #require(try await fleet.end())
+        #expect(end.state == .wentBack)
+        #expect(try await fleet.control.snapshot().desired["Good"] == (try fleet.release("1.0.0")))
+        #expect(try await fleet.control.hostsLeft(by: end) == [])
+        #expect(first.version == "1.0.0" && late.version == "1.0.0")
+        // Nobody can follow what is not known.
+        _ = try await fleet.client.transact([.delete(fleet.keys.desired("Good"))])
+        _ = try await fleet.rollOut(try fleet.release("1.1.0"))
+        #expect(try await fleet.end()?.state == .done)
+        let last = try await fleet.start("host3")
+        #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 3 })
+        unlink("\(fleet.folder)/store/Good-1.0.0.so")
+        _ = try await fleet.control.goBack(reason: "no good")
+        let second = try #require(try await fleet.end())
+        let left = try await fleet.control.hostsLeft(by: second)
+        #expect(left.count == 1 && left.first?.hasPrefix("host3: ") == true, "\(left)")
+        for member in [first, late, last] { try await member.end() }
+    }
+
+    @Test func `a rollout whose answer is lost is not said to have failed`() async throws {
+        let fleet = try await TestFleet()
+        let member = try await fleet.start("host1")
+        #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 1 })
+        // It hands on the first read, and keeps silent about the write, and everything afterwards.
+        let relay = try Relay(to: fleet.etcd.url, answers: 1)
+        var configuration = EtcdConfiguration(endpoints: ["http://127.0.0.1:\(relay.port)"])
+        configuration.timeout = .milliseconds(300)
+        let control = FleetControl(try Etcd(configuration), prefix: "test")
+        let release = try fleet.release("1.1.0")
+        await #expect {
+            try await control.rollOut("Good", release, drain: 0, soak: 0, limits: .init())
+        } throws: { error in
+            (error as? EtcdError)?.code == .unknown && "\(error)".contains("It is unknown whether")
+        }
+        #expect(try await fleet.end()?.state == .done)
+        try await member.end()
+    }
+
+    @Test func `large values do not hide the others`() async throws {
+        let fleet = try await TestFleet()
+        let large = [UInt8](repeating: UInt8(ascii: "x"), count: 1_400_000)
+        for number in 0..<4 {
+            try await fleet.client.put(fleet.keys.host("large\(number)"), large)
+            try await fleet.client.put(fleet.keys.desired("Large\(number)"), large)
+        }
+        let member = try await fleet.start("host1")
+        #expect(await becomesTrue { try await fleet.control.snapshot().hosts["host1"] != nil })
+        let snapshot = try await fleet.control.snapshot()
+        #expect(snapshot.problems.count == 8, "\(snapshot.problems)")
+        #expect(snapshot.problems.contains { $0.contains("test/hosts/large0 is ignored") })
+        _ = try await fleet.rollOut(try fleet.release("1.1.0"))
+        #expect(try await fleet.end()?.state == .done)
         try await member.end()
     }
 

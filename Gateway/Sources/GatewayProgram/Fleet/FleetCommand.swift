@@ -91,11 +91,18 @@ struct FleetCommand: AsyncParsableCommand {
     }
 
     struct Resume: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lets a paused rollout go on.")
+        static let configuration = CommandConfiguration(
+            abstract: "Lets a rollout go on that is paused, or that waits for a host.")
         @OptionGroup var place: Place
 
+        @Option(help: "The name of a host that is away, and that the rollout does not wait for any longer.")
+        var without: String?
+
         func run() async throws {
-            let record = try await place.with { control, _ in try await control.resume() }
+            let record = try await place.with { [without] control, _ in
+                if let without { return try await control.resume(without: without) }
+                return try await control.resume()
+            }
             print("The rollout of \(record.shown) goes on.")
         }
     }
@@ -120,6 +127,12 @@ struct FleetCommand: AsyncParsableCommand {
                 let end = try await Rollout.follow(record, control)
                 guard end.state == .wentBack else {
                     throw FleetCommand.failure("Not all hosts went back; see “fleet status”.", 1)
+                }
+                let left = try await control.hostsLeft(by: end)
+                guard left.isEmpty else {
+                    throw FleetCommand.failure(
+                        "Hosts that came later do not go back. \(left.joined(separator: "; ")). Put the file of the old "
+                            + "version into the store, and roll it out.", 1)
                 }
             }
         }

@@ -70,9 +70,11 @@ extension FleetCommand {
             var limits = RolloutRecord.Limits()
             (limits.minimumCalls, limits.maximumErrorRate) = (minimumCalls, maximumErrorRate)
             (limits.maximumLatency, limits.maximumLatencyRatio) = (maximumLatency, maximumLatencyRatio)
-            let release = try release(place.fleet().store)
+            let configured = try place.fleet().store
+            let release = try release(configured)
             try await place.with { control, _ in
-                let record = try await control.rollOut(module, release, drain: drain, soak: soak, limits: limits)
+                let record = try await control.rollOut(
+                    module, release, drain: drain, soak: soak, limits: limits, store: store ?? configured)
                 print("The rollout of \(record.shown) begins.")
                 guard wait else { return }
                 let end = try await Self.follow(record, control)
@@ -116,12 +118,17 @@ extension FleetCommand {
 
         /// Prints what happens until the rollout is over.
         static func follow(_ record: RolloutRecord, _ control: FleetControl) async throws -> RolloutRecord {
-            var (shown, isLost) = (record, false)
+            var (shown, isLost, missing) = (record, false, [String]())
             while true {
                 do throws(EtcdError) {
-                    let found = try await control.snapshot().rollout
+                    let snapshot = try await control.snapshot()
                     isLost = false
-                    guard let now = found, now.id == record.id else { break }
+                    for host in snapshot.missingHosts where !missing.contains(host) {
+                        print(
+                            "\(host): away. The rollout waits for it, or goes on by “fleet resume --without \(host)”.")
+                    }
+                    missing = snapshot.missingHosts
+                    guard let now = snapshot.rollout, now.id == record.id else { break }
                     for (host, step) in now.steps.sorted(by: { $0.key < $1.key }) where shown.steps[host] != step {
                         print("\(host): \(step.shown)")
                     }

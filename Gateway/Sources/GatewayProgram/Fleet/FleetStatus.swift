@@ -49,6 +49,9 @@ extension FleetCommand {
                 for (host, step) in rollout.steps.sorted(by: { $0.key < $1.key }) {
                     text += "  \(host): \(step.shown)\n"
                 }
+                for host in snapshot.missingHosts {
+                    text += "  \(host): away; the rollout waits for it. (fleet resume --without \(host))\n"
+                }
                 if let holder = snapshot.lockHolder { text += "  \(holder) does its step.\n" }
             }
             let problems = snapshot.hosts.values.compactMap { host in host.problem.map { "\(host.name): \($0)" } }

@@ -116,11 +116,15 @@ extension PluginGateway {
         _ call: GatewayCall, _ request: Request, _ body: (CallContext) async throws(Problem) -> Result
     ) async throws(Problem) -> Result {
         let start = ContinuousClock.now
+        let number = call.module.map { tallies.begin($0, start) }
+        func end() { if let module = call.module, let number { tallies.end(module, number) } }
         do throws(Problem) {
             let result = try await traced(call, request, body)
+            end()
             count(call, nil, since: start)
             return result
         } catch {
+            end()
             count(call, error, since: start)
             throw error
         }

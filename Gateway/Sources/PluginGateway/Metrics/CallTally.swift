@@ -4,7 +4,7 @@ import PluginABI
 import Synchronization
 
 /// The calls of a module by HTTP, counted since the gateway was made. Calls that did not reach the module, because of a
-/// limit or because the gateway ends, are not counted, nor are those whose clients have left.
+/// limit or because the gateway ends, are not counted. Those that run, and those whose clients have left, are kept apart.
 public struct CallTally: Sendable {
     /// The number of calls that are over.
     public private(set) var calls = 0
@@ -13,6 +13,11 @@ public struct CallTally: Sendable {
     /// The number of calls for each duration: a bucket is a fifth longer than the one before.
     private var buckets = [Int](repeating: 0, count: CallTally.bucketCount)
 
+    /// The same for calls whose clients have left before they were over.
+    private var left = [Int](repeating: 0, count: CallTally.bucketCount)
+    /// When the calls began that are not over.
+    public private(set) var running: [ContinuousClock.Instant] = []
+
     private static let bucketCount = 120
 
     init() {}
@@ -20,18 +25,55 @@ public struct CallTally: Sendable {
     mutating func add(_ duration: Duration, isError: Bool) {
         calls += 1
         if isError { errors += 1 }
-        let bucket = log2(max(1, duration / .microseconds(1))) * 4
-        buckets[min(Self.bucketCount - 1, Int(bucket))] += 1
+        buckets[Self.bucket(duration)] += 1
     }
 
-    /// Returns what has been counted since an earlier tally of the same module.
+    mutating func leave(_ duration: Duration) { left[Self.bucket(duration)] += 1 }
+
+    fileprivate func with(_ running: [ContinuousClock.Instant]) -> CallTally {
+        var tally = self
+        tally.running = running
+        return tally
+    }
+
+    private static func bucket(_ duration: Duration) -> Int {
+        min(bucketCount - 1, Int(log2(max(1, duration / .microseconds(1))) * 4))
+    }
+
+    /// How many calls have begun: those that are over, those that run, and those whose clients have left.
+    public var begun: Int { calls + running.count + left.reduce(0, +) }
+
+    /// Returns the tally with the calls as failed ones that have run for longer than a duration, or that their clients have
+    /// left after it.
+    ///
+    /// - Parameter duration: The duration, which may be taken as up to a fifth longer for calls that were left.
+    public func failing(after duration: Duration) -> CallTally {
+        var tally = self
+        let now = ContinuousClock.now
+        for start in running where now - start > duration { tally.add(now - start, isError: true) }
+        tally.running.removeAll { now - $0 > duration }
+        for place in left.indices where place > Self.bucket(duration) {
+            tally.calls += left[place]
+            tally.errors += left[place]
+            tally.buckets[place] += left[place]
+            tally.left[place] = 0
+        }
+        return tally
+    }
+
+    /// Returns what has been counted since an earlier tally of the same module, without the calls that ran then.
     ///
     /// - Parameter earlier: The earlier tally.
     public func since(_ earlier: CallTally) -> CallTally {
         var tally = self
         tally.calls -= earlier.calls
         tally.errors -= earlier.errors
-        for place in buckets.indices { tally.buckets[place] -= earlier.buckets[place] }
+        for place in buckets.indices {
+            tally.buckets[place] -= earlier.buckets[place]
+            tally.left[place] -= earlier.left[place]
+        }
+        let before = Set(earlier.running)
+        tally.running.removeAll { before.contains($0) }
         return tally
     }
 
@@ -56,22 +98,49 @@ final class CallTallies: Sendable {
     private static let limit = 5000
 
     private let tallies = Mutex<[String: CallTally]>([:])
+    /// When the calls began that run, by module and number. There are as many as the gateway lets in.
+    private let running = Mutex<(next: UInt64, calls: [String: [UInt64: ContinuousClock.Instant]])>((0, [:]))
 
-    /// Adds a call that is over.
-    func add(_ module: String, _ problem: Problem?, _ duration: Duration) {
-        if let problem, Self.unmade.contains(problem.error.code) { return }
-        let isError = problem.map { $0.error.source != nil || $0.status.code >= 500 } ?? false
-        tallies.withLock { tallies in
-            guard tallies.count < Self.limit || tallies[module] != nil else { return }
-            tallies[module, default: CallTally()].add(duration, isError: isError)
+    /// Notes a call that begins, and returns its number.
+    func begin(_ module: String, _ start: ContinuousClock.Instant) -> UInt64 {
+        running.withLock { running in
+            running.next += 1
+            running.calls[module, default: [:]][running.next] = start
+            return running.next
         }
     }
 
-    subscript(module: String) -> CallTally { tallies.withLock { $0[module] ?? CallTally() } }
+    /// Forgets a call that is over.
+    func end(_ module: String, _ number: UInt64) {
+        running.withLock { running in
+            running.calls[module]?[number] = nil
+            if running.calls[module]?.isEmpty == true { running.calls[module] = nil }
+        }
+    }
 
-    /// The codes of calls that were not made, or that nobody waited for.
+    /// Adds a call that is over.
+    func add(_ module: String, _ problem: Problem?, _ duration: Duration) {
+        let isLeft = problem?.error.code == .cancelled
+        if let problem, !isLeft, Self.unmade.contains(problem.error.code) { return }
+        let isError = problem.map { $0.error.source != nil || $0.status.code >= 500 } ?? false
+        tallies.withLock { tallies in
+            guard tallies.count < Self.limit || tallies[module] != nil else { return }
+            if isLeft {
+                tallies[module, default: CallTally()].leave(duration)
+            } else {
+                tallies[module, default: CallTally()].add(duration, isError: isError)
+            }
+        }
+    }
+
+    subscript(module: String) -> CallTally {
+        let running = running.withLock { $0.calls[module].map { Array($0.values) } ?? [] }
+        return tallies.withLock { $0[module] ?? CallTally() }.with(running)
+    }
+
+    /// The codes of calls that were not made.
     private static let unmade: Set<PluginError.Code> = [
-        .moduleBusy, .overloaded, .hostStarting, .hostStopping, .hostStopped, .cancelled, .outOfResources,
+        .moduleBusy, .overloaded, .hostStarting, .hostStopping, .hostStopped, .outOfResources,
     ]
 }
 

@@ -30,6 +30,8 @@ public enum EtcdOperation: Sendable {
     case delete(String)
     /// Reads the keys that begin with a prefix, at most this many.
     case list(String, limit: Int)
+    /// The same without the values.
+    case names(String, limit: Int)
     case get(String)
 }
 
@@ -175,6 +177,13 @@ extension EtcdOperation {
                 "request_range": [
                     "key": .string(Etcd.encode(prefix)), "range_end": .string(Etcd.encode(Etcd.end(of: prefix))),
                     "limit": .string("\(limit)"),
+                ]
+            ]
+        case .names(let prefix, let limit):
+            [
+                "request_range": [
+                    "key": .string(Etcd.encode(prefix)), "range_end": .string(Etcd.encode(Etcd.end(of: prefix))),
+                    "limit": .string("\(limit)"), "keys_only": true,
                 ]
             ]
         }

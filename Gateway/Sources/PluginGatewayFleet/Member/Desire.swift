@@ -51,10 +51,11 @@ extension FleetMember {
                 && served.named(module)?.record.release.digest != failed.release.digest
         }
         guard let (module, release) = wanted(snapshot).first else { return false }
-        return try await locked(while: { snapshot in
+        let isCurrent: @Sendable (FleetSnapshot) -> Bool = { snapshot in
             snapshot.desired[module] == release
                 && (snapshot.rollout?.module != module || snapshot.rollout?.isActive == false)
-        }) { () async throws(StepError) in
+        }
+        return try await locked(while: isCurrent) { () async throws(StepError) in
             guard await self.pursue(module, release, drain: self.configuration.drain) else { throw .overtaken }
         }
     }

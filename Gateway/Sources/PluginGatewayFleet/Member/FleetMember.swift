@@ -33,6 +33,8 @@ public actor FleetMember: ServiceLifecycle.Service {
     private var published: HostRecord?
     /// Desired releases that could not be served, why, and when they are tried again.
     var failedReleases: [String: (release: ModuleRelease, reason: String, until: ContinuousClock.Instant)] = [:]
+    /// The calls of each module when its release was first seen to serve.
+    var beginnings: [String: (digest: String, tally: CallTally)] = [:]
     /// What etcd said last.
     private var known = FleetSnapshot()
     private var reported: [String: String] = [:]
@@ -121,6 +123,13 @@ public actor FleetMember: ServiceLifecycle.Service {
     func publish() async throws(EtcdError) {
         guard lease != 0 else { return }
         let modules = (try? await onThread { [served] in served.all() }) ?? []
+        for module in modules.map(\.record) where beginnings[module.name]?.digest != module.release.digest {
+            beginnings[module.name] = (module.release.digest, gateway.tally(of: module.name))
+        }
+        if beginnings.count > modules.count {
+            let names = Set(modules.map(\.record.name))
+            beginnings = beginnings.filter { names.contains($0.key) }
+        }
         var record = HostRecord(
             name: name, address: configuration.address, state: state,
             modules: modules.map(\.record).sorted { $0.name < $1.name }, problem: problem)

@@ -65,9 +65,21 @@ enum ModuleFiles {
 
     /// Removes the copies that a killed process has left in a plugins folder.
     static func removeCopies(in folder: String) {
-        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] where name.hasPrefix(copyPrefix) {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        where name.hasPrefix(copyPrefix) {
             unlink("\(folder)/\(name)")
         }
+    }
+
+    /// Returns the release with the name of its file in the store, if the file has the usual name and the same content.
+    static func find(_ module: String, _ release: ModuleRelease, in store: String?) -> ModuleRelease {
+        var found = release
+        let name = "\(module)-\(release.version).so"
+        if found.file == nil, let store, ModuleRelease.isFile(name), (try? digest("\(store)/\(name)")) == release.digest
+        {
+            found.file = name
+        }
+        return found
     }
 
     /// Keeps the file of a module, which is about to be replaced, under a hidden name beside it. The host itself keeps only

@@ -125,7 +125,8 @@ extension FleetMember {
         var status = stat()
         guard lstat(path, &status) == 0 else { return }
         let served = host.modules.first { $0.file == path }?.name
-        let name = served ?? (try? PluginHost.inspect(file: path, trustsEveryone: true).json["manifest"])?["name"]?.string
+        let name =
+            served ?? (try? PluginHost.inspect(file: path, trustsEveryone: true).json["manifest"])?["name"]?.string
         guard name != module else { return }
         throw FleetError(
             "The file \(path), which \(module) would replace, is \(name.map { "the module \($0)" } ?? "not a module that can be read")"

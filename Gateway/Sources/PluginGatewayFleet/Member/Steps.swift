@@ -25,10 +25,13 @@ extension FleetMember {
                         + "End it by “fleet back”."
                     return false
                 case .replacing, .observing, nil:
-                    return try await locked(while: { snapshot in
+                    let isCurrent: @Sendable (FleetSnapshot) -> Bool = { snapshot in
                         snapshot.rollout?.id == rollout.id
                             && (snapshot.rollout?.state == .running || snapshot.rollout?.state == .paused)
-                    }) { () throws(StepError) in try await self.goForward(rollout) }
+                    }
+                    return try await locked(while: isCurrent) { () throws(StepError) in
+                        try await self.goForward(rollout)
+                    }
                 }
                 return try await finish(snapshot, rollout)
             case .paused: break
@@ -37,7 +40,8 @@ extension FleetMember {
                     stepProblem = "\(rollout.module) cannot go back: \(step.reason ?? "no reason is known")"
                 }
                 if let step, step.state != .back, step.state != .failed {
-                    return try await locked(while: { $0.rollout?.id == rollout.id }) { () throws(StepError) in
+                    let isCurrent: @Sendable (FleetSnapshot) -> Bool = { $0.rollout?.id == rollout.id }
+                    return try await locked(while: isCurrent) { () throws(StepError) in
                         try await self.goBack(rollout)
                     }
                 }
@@ -142,7 +146,13 @@ extension FleetMember {
 
     private func goForward(_ rollout: RolloutRecord) async throws(StepError) {
         let (id, module) = (rollout.id, rollout.module)
-        let current = served.named(module)?.record.release
+        var current = served.named(module)?.record.release
+        // So that hosts that join later can follow if this goes back.
+        if let release = current {
+            current = try? await onThread { [store = configuration.store] in
+                ModuleFiles.find(module, release, in: store)
+            }
+        }
         let desired = try? await look().desired[module]
         try await update(id) { record throws(StepError) in
             guard record.state == .running else { throw .overtaken }
@@ -153,12 +163,16 @@ extension FleetMember {
             var step = record.steps[name] ?? .init(state: .replacing, before: nil)
             if record.steps[name] == nil {
                 step.before = current
-                if let desired, desired.digest == current?.digest { step.before = desired }
+                if let desired, desired.digest == current?.digest, desired.file != nil { step.before = desired }
             }
             step.state = .replacing
             record.steps[name] = step
         }
-        let start = gateway.tally(of: module)
+        // Only the calls of the version that serves.
+        var before = gateway.tally(of: module)
+        if let beginning = beginnings[module], beginning.digest == current?.digest {
+            before = before.since(beginning.tally)
+        }
         do throws(FleetError) {
             try await replace(module, by: rollout.release, drain: .seconds(rollout.drain))
         } catch {
@@ -170,7 +184,7 @@ extension FleetMember {
         logger.notice("\(module) \(rollout.release.shown) serves.")
         try? await publish()
         try await update(id) { record in record.steps[name]?.state = .observing }
-        let (observed, problem, isCut) = await observe(rollout, before: Observation(start))
+        let (observed, problem, isCut) = await observe(rollout, before: Observation(before))
         if isCut { throw .overtaken }
         try await update(id) { record in
             record.steps[name]?.observed = observed
@@ -191,14 +205,17 @@ extension FleetMember {
         let end = start + .seconds(max(rollout.soak, rollout.drain))
         var lastLook = start
         while true {
-            let observed = Observation(gateway.tally(of: rollout.module).since(tally))
+            let seen = gateway.tally(of: rollout.module).since(tally)
+            let observed = Observation(seen.failing(after: rollout.longestCall(before)))
             if let problem = observed.problem(rollout.limits, before: before) { return (observed, problem, false) }
             guard served.named(rollout.module)?.record.release.digest == rollout.release.digest else {
                 let error = gateway.host.modules.first { $0.name == rollout.module }?.error?.message
                 return (observed, error ?? "the new version does not serve any more", false)
             }
             let now = ContinuousClock.now
-            if now >= end { return (observed, nil, false) }
+            if now >= end {
+                return (observed, observed.silence(of: seen.begun, seen.calls, rollout, before: before), false)
+            }
             if Task.isCancelled { return (observed, nil, true) }
             if now - lastLook > .seconds(1) {
                 lastLook = now

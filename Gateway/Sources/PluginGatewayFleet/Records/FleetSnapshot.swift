@@ -41,12 +41,32 @@ struct FleetKeys: Sendable {
     /// How many hosts and how many desired modules are read.
     static let limit = 1000
 
-    /// Reads what all hosts must know, in one transaction.
-    func snapshot(_ etcd: Etcd) async throws(EtcdError) -> FleetSnapshot {
-        let answers = try await etcd.transact([
-            .list(hosts, limit: Self.limit), .list(desired, limit: Self.limit), .get(rollout), .get(lock),
+    /// Reads the keys: all in one transaction, if that is not too much for an answer, else one by one, and those of the
+    /// rollout and the lock at the end.
+    private func entries(_ etcd: Etcd) async throws(EtcdError) -> [(entries: [EtcdEntry], count: Int)] {
+        do throws(EtcdError) {
+            return try await etcd.transact([
+                .list(hosts, limit: Self.limit), .list(desired, limit: Self.limit), .get(rollout), .get(lock),
+            ]) ?? []
+        } catch {
+            guard error.code == .invalidAnswer else { throw error }
+        }
+        let names = try await etcd.transact([
+            .names(hosts, limit: Self.limit), .names(desired, limit: Self.limit),
         ])
-        guard let answers, answers.count == 4 else {
+        var answers: [(entries: [EtcdEntry], count: Int)] = []
+        for (entries, count) in names ?? [] {
+            var read: [EtcdEntry] = []
+            for name in entries { if let entry = try await etcd.get(name.key) { read.append(entry) } }
+            answers.append((read, count))
+        }
+        return answers + (try await etcd.transact([.get(rollout), .get(lock)]) ?? [])
+    }
+
+    /// Reads what all hosts must know.
+    func snapshot(_ etcd: Etcd) async throws(EtcdError) -> FleetSnapshot {
+        let answers = try await entries(etcd)
+        guard answers.count == 4 else {
             throw EtcdError(.invalidAnswer, "etcd refused a transaction without conditions.")
         }
         var snapshot = FleetSnapshot()

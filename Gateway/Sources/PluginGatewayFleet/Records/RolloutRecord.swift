@@ -134,6 +134,13 @@ public struct RolloutRecord: Sendable, Hashable {
 }
 
 extension RolloutRecord {
+    /// How long a call may run before it counts as failed, in the observation: the limit; or else half of the
+    /// observation, but 1 to 5 seconds, or 10 times as long as with the version before, if that is more.
+    func longestCall(_ before: Observation?) -> Duration {
+        if let most = limits.maximumLatency { return .milliseconds(most) }
+        return .milliseconds(max(min(5000, max(1000, soak * 500)), (before?.latency ?? 0) * 10))
+    }
+
     /// The hosts that still have something to do, whether they are known at the moment or not. Those that join later are
     /// not among them.
     var awaitedHosts: Set<String> {
@@ -209,6 +216,23 @@ public struct Observation: Sendable, Hashable {
             return "\(text), and \(Self.shown(old)) ms before; the limit is \(ratio) times as long"
         }
         return nil
+    }
+
+    /// Returns why the calls do not show that the version is good, at the end of the observation: most of those that began
+    /// are not over. `nil` if they do, or if they may take that long, as with the version before.
+    ///
+    /// - Parameters:
+    ///   - begun: How many calls have begun.
+    ///   - ended: How many of them are over.
+    ///   - rollout: The rollout.
+    ///   - before: What was observed of the version before.
+    func silence(of begun: Int, _ ended: Int, _ rollout: RolloutRecord, before: Observation?) -> String? {
+        let least = rollout.limits.minimumCalls
+        if let latency = before?.latency, latency > rollout.soak * 1000 { return nil }
+        // Failed without an answer, but fewer than are judged.
+        let isSilent = calls > ended && calls < least && ended * 2 < calls
+        guard isSilent || (begun >= least && ended < least && ended * 2 < begun) else { return nil }
+        return "only \(ended) of \(begun) calls that have begun are over"
     }
 
     private static func shown(_ milliseconds: Double) -> String { "\((milliseconds * 10).rounded() / 10)" }

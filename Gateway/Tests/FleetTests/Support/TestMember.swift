@@ -112,7 +112,9 @@ final class TestMember {
         (host.stagingFolder, host.stateFolder) = ("\(folder)/staging", "\(folder)/state")
         host.takesLinkedModules = false
         if isLazy { host.start = .lazy }
-        gateway = PluginGateway(PluginHost(host))
+        var settings = GatewayConfiguration()
+        settings.access = .everyone
+        gateway = PluginGateway(PluginHost(host), settings)
         let lines = lines
         let logger = Logger(label: "fleet") { _ in lines }
         let member = try FleetMember(gateway, configuration, logger: logger)
