@@ -7,7 +7,8 @@
 
 #include "measure.h"
 
-/* In a process of its own, since a process starts GStreamer once. Returns the number of plugins; 0 if it is missing. */
+/* Runs in a process of its own, since a process can start GStreamer only once. Returns the number of plugins; 0 if
+ * GStreamer is missing. */
 static int start(double *time) {
     int results[2];
     if (pipe(results) != 0) exit(1);
@@ -43,7 +44,7 @@ int main(int count, char **arguments) {
     double times[REPETITIONS];
     int plugins = start(times); /* reads the plugins and writes the registry */
     if (plugins < 10) {
-        fprintf(stderr, "SKIPPED: GStreamer, which is not there. On Debian: apt-get install libgstreamer1.0-0 "
+        fprintf(stderr, "SKIPPED: GStreamer, which is not installed. On Debian: apt-get install libgstreamer1.0-0 "
                         "gstreamer1.0-plugins-base gstreamer1.0-plugins-good\n");
         return 0;
     }

@@ -1,4 +1,5 @@
-/* How the peers take part: what can be done once only is told; other work is offered, and done when it is asked for. */
+/* The protocol of the peers: they report work that can be done only once, and offer other work, which they do on
+ * request. */
 #ifndef MEASURE_H
 #define MEASURE_H
 
@@ -24,7 +25,7 @@ static struct {
 } jobs[16];
 static int job_count;
 
-/* Offers `body`, which does the work `count` times. A size of 0 is none. */
+/* Offers `body`, which does the work `count` times. 0 means that the work has no size. */
 static void offer(const char *work, const char *name, int size, void (*body)(long count, void *data), void *data) {
     if (size)
         printf("%s\t%s\t%d\n", work, name, size);
@@ -34,7 +35,7 @@ static void offer(const char *work, const char *name, int size, void (*body)(lon
     jobs[job_count++].data = data;
 }
 
-/* Does what is asked for, "NUMBER COUNT", and answers with an empty line, until the input ends. */
+/* Executes requests "NUMBER COUNT", and answers each with an empty line, until the input ends. */
 static int serve(void) {
     int number;
     long count;

@@ -138,7 +138,7 @@ void plugin_worker_await_debugger(void);
 
 /* addresses.c */
 
-/* From now on, a fatal signal writes to standard error where the code of the module and of its libraries was, as
+/* Makes a fatal signal write to standard error where the code of the module and of its libraries was, as
  * plugin_host_report_addresses does, and then a line "addresses end". The libraries are in the folder of the module. Requires
  * glibc 2.35 or later. */
 void plugin_worker_report_addresses(const char *module);

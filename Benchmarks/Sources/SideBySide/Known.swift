@@ -31,7 +31,7 @@ struct Known {
         return row
     }
 
-    /// Lets a host read all files for later ones. Files that have just changed are not noted.
+    /// Runs a host that reads all files, for later hosts. Files that have just changed are not recorded.
     private func read(_ folder: String) throws {
         usleep(50_000)
         _ = try Once.known.apart(folder)

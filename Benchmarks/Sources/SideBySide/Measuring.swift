@@ -5,12 +5,12 @@ import Work
 
 /// How long and how often is measured.
 struct Effort {
-    /// Of which the median is taken. As long as the machine has changed its speed during some of them, there are up to
-    /// three times as many.
+    /// The number of repetitions whose median is taken. If the machine changes its speed during some of them, there are
+    /// up to three times as many.
     var repetitions = 9
     /// Of one repetition, in nanoseconds.
     var duration: Double = 30_000_000
-    /// Whether only few and small things are made: it is to be seen that everything works.
+    /// Whether only a little work is done, to check that everything works.
     var isCheck = false
     /// The programs of other libraries.
     var peers = PeerPrograms()
@@ -18,20 +18,20 @@ struct Effort {
     static var check: Effort { Effort(repetitions: 1, duration: 200_000, isCheck: true) }
 }
 
-/// One repetition of a work.
+/// One repetition of a piece of work.
 struct Sample {
     /// In nanoseconds a call.
     let time: Double
     let before: Reference
     let after: Reference
 
-    /// Whether the machine has kept its speed.
+    /// Whether the machine kept its speed.
     var isSteady: Bool { before.isClose(to: after) }
     /// The time in steps of the reference's arithmetic.
     var steps: Double { 2 * time / (before.arithmetic + after.arithmetic) }
 }
 
-/// Figures of one work.
+/// The figures of one piece of work.
 struct Figure {
     /// The very first call, in nanoseconds: nothing of its code and data was needed before.
     let first: Double
@@ -45,7 +45,7 @@ struct Figure {
         let steady = samples.filter(\.isSteady)
         return (steady.isEmpty ? samples : steady).map(\.steps).median
     }
-    /// Whether at least half of the repetitions that were meant are steady.
+    /// Whether more than half of the planned number of repetitions are steady.
     func isSteady(_ effort: Effort) -> Bool { samples.count(where: \.isSteady) > effort.repetitions / 2 }
 }
 
@@ -66,8 +66,8 @@ extension Collection<Double> {
 }
 
 extension Effort {
-    /// Measures works in turns, one repetition of each after the other, and the reference between them, so that what
-    /// disturbs the machine meanwhile disturbs all of them, and shows.
+    /// Measures several pieces of work in turns, one repetition of each after the other, and the reference between
+    /// them, so that a disturbance of the machine affects all of them, and is noticed.
     func measure(_ works: [Work]) throws -> [Figure] {
         var firsts: [Double] = []
         var counts: [Int] = []
@@ -136,7 +136,7 @@ extension Effort {
         return row
     }
 
-    /// Makes rows of work that is measured in another way, and notes at which speed the machine ran meanwhile.
+    /// Makes rows of work that is measured in another way, and records at which speed the machine ran meanwhile.
     func referenced(_ rows: () throws -> [Row]) rethrows -> [Row] {
         let before = Reference.measured()
         let rows = try rows()

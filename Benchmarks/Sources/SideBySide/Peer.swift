@@ -1,19 +1,19 @@
 import Foundation
 import Work
 
-/// A figure of one of the programs in `Peers`, of work that can be done once only.
+/// A figure of one of the programs in `Peers`, of work that can be done only once.
 struct Peer {
     let work: String
     let name: String
     let size: Int?
     let value: Double
 
-    /// Reads the lines of four fields with tabs between: work, name, size or `-`, value in the unit of the row.
+    /// Reads the lines of four tab-separated fields: work, name, size or `-`, value in the unit of the row.
     static func read(_ file: String) throws -> [Peer] {
         try lines(of: file).filter { $0[0] != "program" }.map { fields in
             guard fields.count == 4, let value = Double(fields[3]) else {
                 throw Failure(
-                    "“\(fields.joined(separator: " "))” in \(file) is no line of a peer: work, name, size, value.")
+                    "“\(fields.joined(separator: " "))” in \(file) is not a line of a peer: work, name, size, value.")
             }
             return Peer(work: fields[0], name: fields[1], size: Int(fields[2]), value: value)
         }
@@ -26,13 +26,13 @@ struct Peer {
     }
 }
 
-/// The programs in `Peers` that do work as often as they are asked to, in turns with ours.
+/// The programs in `Peers` that do work as often as requested, in turns with ours.
 struct PeerPrograms {
     private var jobs: [(work: String, size: Int?, body: Work)] = []
 
     init() {}
 
-    /// Starts the programs of the lines `program PATH ARGUMENT …`, with tabs between.
+    /// Starts the programs of the lines `program PATH ARGUMENT …`, separated by tabs.
     init(_ file: String) throws {
         for fields in try Peer.lines(of: file) where fields[0] == "program" && fields.count > 1 {
             let program = try PeerProgram(fields[1], Array(fields.dropFirst(2)))
@@ -42,13 +42,13 @@ struct PeerPrograms {
         }
     }
 
-    /// What is like the work of a row.
+    /// Returns the work of peers that is comparable to that of a row.
     func works(_ work: String?, _ size: Int?) -> [Work] {
         jobs.filter { $0.work == work && ($0.size == nil || $0.size == size) }.map(\.body)
     }
 }
 
-/// A program that lists what it can do, and then does it. It ends with its input.
+/// A program that lists the work that it can do, and does it on request. It ends when its input ends.
 private final class PeerProgram {
     /// Lines of three fields: work, name, size or `-`.
     private(set) var jobs: [(work: String, name: String, size: Int?)] = []
@@ -59,7 +59,7 @@ private final class PeerProgram {
     init(_ path: String, _ arguments: [String]) throws {
         let output = Pipe()
         guard let stream = fdopen(dup(output.fileHandleForReading.fileDescriptor), "r") else {
-            throw Failure("No pipe.")
+            throw Failure("No pipe can be created.")
         }
         self.output = stream
         process.executableURL = URL(fileURLWithPath: path)
@@ -73,7 +73,7 @@ private final class PeerProgram {
         }
     }
 
-    /// Lets the program do a job, and waits until it has. That takes some microseconds more.
+    /// Makes the program do a job, and waits until it is done. That adds a few microseconds.
     func run(_ job: Int, _ count: Int) throws {
         try input.fileHandleForWriting.write(contentsOf: Data("\(job) \(count)\n".utf8))
         _ = try line()

@@ -1,6 +1,6 @@
 import Work
 
-/// The speed at which the machine runs: the duration of loops that always do the same.
+/// The speed at which the machine runs, measured by loops that always do the same work.
 struct Reference {
     /// A step of four independent chains of shifts and multiplications, in nanoseconds: it shows the clock of the
     /// processor, and what another thread on the same core leaves.
@@ -15,7 +15,7 @@ struct Reference {
         return (0.95...1.05).contains(arithmetic) && (0.7...1.4).contains(memory)
     }
 
-    /// What `arithmetic` was where the goals in nanoseconds were set.
+    /// The value of `arithmetic` on the machine on which the goals in nanoseconds were set.
     static let arithmeticOfGoals = 4.5
 
     /// Runs the loops, for about a millisecond.
@@ -23,7 +23,7 @@ struct Reference {
         Reference(arithmetic: least(of: 3, steps: 40_000, arithmetic), memory: least(of: 3, steps: 600, memory))
     }
 
-    /// The least of a few runs: an interrupt is no other speed.
+    /// The minimum of a few runs, so that an interrupt does not count as another speed.
     private static func least(of count: Int, steps: Int, _ body: (Int) -> Void) -> Double {
         (0..<count).map { _ in
             let start = now()

@@ -8,28 +8,28 @@ struct Row: Codable {
     let unit: String
     /// The median.
     var ours: Double
-    /// The least of the repetitions.
+    /// The minimum of the repetitions.
     var least: Double?
-    /// `ours` in steps of the reference (``Reference/arithmetic``); nil for what is no time.
+    /// `ours` in steps of the reference (``Reference/arithmetic``); nil if the figure is not a time.
     var steps: Double?
-    /// Whether the reference stood still, so that the row can be judged.
+    /// Whether the reference stayed the same, so that the row can be judged.
     var isSteady = true
     /// The first call, cold, in the unit of the row.
     var first: Double?
-    /// The first is the one that ratios and goals are about.
+    /// The floors; ratios and goals refer to the first one.
     var floors: [Other] = []
     var peer: String?
     var peers: [Other] = []
     var goal = Goal()
-    /// Ours, by ours at the smallest size.
+    /// Ours divided by ours at the smallest size.
     var growth: Double?
-    /// What of the goal is missed, in words; empty when all of it is reached.
+    /// The parts of the goal that are missed, in words; empty if the goal is reached.
     var missed: [String] = []
 
     struct Other: Codable {
         let name: String
         let value: Double
-        /// As of the row.
+        /// As in the row.
         var steps: Double? = nil
     }
 
@@ -37,11 +37,11 @@ struct Row: Codable {
         (self.what, self.size, self.unit, self.ours) = (what, size, unit, ours)
     }
 
-    /// Ours, by the first floor; nil where the floor is of another kind.
+    /// Ours divided by the first floor; nil if the floor is of another kind.
     var ratio: Double? { unit == "×" && goal.atLeastOfFloor == nil ? nil : floors.first.map(times) }
 
-    /// Ours, by another figure of the row. Figures that were measured beside the reference are compared by it, so that the
-    /// speed of the machine does not count.
+    /// Ours divided by another figure of the row. Figures that were measured together with the reference are compared
+    /// in its steps, so that the speed of the machine does not matter.
     func times(_ other: Other) -> Double {
         if let steps, let others = other.steps { return steps / others }
         return ours / other.value

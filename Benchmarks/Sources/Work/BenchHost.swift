@@ -18,7 +18,8 @@ extension PluginHost {
 
     /// A started host on this folder.
     ///
-    /// - Parameter cache: The folder of what hosts know about files. If there is one, modules start with their first call.
+    /// - Parameter cache: The folder in which hosts record what they know about files. If it is given, modules start
+    ///   with their first call.
     public static func bench(
         folder: String, in temporary: TemporaryFolder, watches: Bool = false, isolated: Bool = false,
         cache: String? = nil

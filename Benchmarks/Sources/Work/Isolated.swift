@@ -51,8 +51,8 @@ extension Comparison {
         }
     }
 
-    /// A number that two threads on two processors increment in turns: what telling another processor something, and
-    /// hearing its answer, costs at least.
+    /// A number that two threads on two processors increment in turns: the least that it costs to notify another
+    /// processor, and to get its answer.
     public static var turn: Work {
         Work("a turn of shared memory") { count in
             let turns = Turns(count)
@@ -81,7 +81,7 @@ extension Comparison {
         }
     }
 
-    /// Functions of Glibc that Swift does not see.
+    /// Functions of glibc that Swift does not import.
     private static func affinity(
         _ name: String
     ) -> @convention(c) (pid_t, Int, UnsafeMutablePointer<UInt>) -> CInt {

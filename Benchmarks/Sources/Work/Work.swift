@@ -68,7 +68,7 @@ public struct Goal: Codable, Sendable {
     public var growth: Double?
     /// Less than this peer in the same run.
     public var below: String?
-    /// The row is judged only where the first floor is at most so much, in the unit of the row.
+    /// The row is judged only if the first floor is at most this value, in the unit of the row.
     public var floorAtMost: Double?
 
     public init(

@@ -55,7 +55,7 @@ public final class PluginGateway: Sendable {
     ///   - configuration: The settings.
     ///   - metrics: The registry to count in, which `/metrics` shows.
     ///   - tracer: The tracer for the spans of calls.
-    ///   - logger: The log for the changes of modules that are made by the page.
+    ///   - logger: The log for the changes of modules that are made from the page.
     public init(
         _ host: PluginHost, _ configuration: GatewayConfiguration = .init(), metrics: PrometheusMetrics = .init(),
         tracer: any Tracer = InstrumentationSystem.tracer, logger: Logger = Logger(label: "PluginGateway")
@@ -78,8 +78,8 @@ public final class PluginGateway: Sendable {
     /// Whether the host has started.
     public var hasStarted: Bool { phase.withLock { $0 != .starting } }
 
-    /// Takes the gateway out of the balancers before it, or puts it back. While it is out, `/readyz` answers 503;
-    /// requests that come anyway are served as usual.
+    /// Takes the gateway out of the balancers in front of it, or puts it back. While it is out, `/readyz` answers 503;
+    /// requests that still arrive are served as usual.
     ///
     /// - Parameter isOut: Whether it is out.
     public func takeOut(_ isOut: Bool) { isTakenOut.withLock { $0 = isOut } }

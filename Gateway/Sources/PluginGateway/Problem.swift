@@ -78,7 +78,7 @@ extension PluginError.Code {
     static let moduleBusy: Self = "moduleBusy"
     static let notRepresentable: Self = "notRepresentable"
     static let notAcceptable: Self = "notAcceptable"
-    /// Of `RemoteModules`.
+    /// Codes of `RemoteModules`.
     static let circularCall: Self = "circularCall"
 }
 

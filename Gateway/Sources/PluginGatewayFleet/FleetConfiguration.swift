@@ -6,21 +6,22 @@ public struct FleetConfiguration: Sendable {
     public var etcd: EtcdConfiguration
     /// The name of the host in the fleet: letters, digits, `.`, `-` and `_`, at most 64.
     public var name: String
-    /// Where the balancer reaches the host, such as `10.0.0.5:8080`. It is only shown.
+    /// The address at which the balancer reaches the host, such as `10.0.0.5:8080`. It is only displayed.
     public var address: String
     /// The folder in which the operator's tools put the files of modules; `nil` if the host does not replace any.
     public var store: String?
     /// The beginning of the keys in etcd, without a slash at its end.
     public var prefix = "pluginhost"
-    /// How long etcd remembers the host after it was last heard of, in seconds, 1 or more.
+    /// How long etcd remembers a host that no longer renews its lease, in seconds, 1 or more.
     public var leaseSeconds = 10
-    /// How long the host is out of the balancer before it replaces a module on its own, to do what is desired.
+    /// How long the host is out of the balancer before it replaces a module outside of a rollout, by the desired
+    /// version.
     public var drain: Duration = .seconds(2)
-    /// How long a starting host waits for etcd before it serves what it has.
+    /// How long a starting host waits for etcd before it serves what is in its plugins folder.
     public var joinTimeout: Duration = .seconds(3)
-    /// How long the host may take to serve a file that has been put into its plugins folder.
+    /// How long the host may take until it serves a file that was put into its plugins folder.
     public var replaceTimeout: Duration = .seconds(60)
-    /// The longest time after which the host looks whether there is something to do, if etcd has not told it.
+    /// How often the host checks whether there is something to do if etcd does not notify it.
     public var pollInterval: Duration = .seconds(5)
 
     /// - Parameters:
@@ -33,11 +34,11 @@ public struct FleetConfiguration: Sendable {
     }
 }
 
-/// Why a host could not do its step, or a command was refused.
+/// The reason why a host could not take its step, or why a command was refused.
 public struct FleetError: Error, Sendable, CustomStringConvertible {
     public let description: String
 
-    /// Whether the step was not done because it is not this host's any more.
+    /// Whether the step was not taken because it no longer belongs to this host.
     let isOvertaken: Bool
 
     init(_ description: String, isOvertaken: Bool = false) {

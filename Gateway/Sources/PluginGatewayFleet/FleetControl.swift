@@ -1,7 +1,7 @@
 import Foundation
 import PluginABI
 
-/// What the operator of a fleet asks of it. All of it is done by writing to etcd: the hosts do the work.
+/// The operations of a fleet's operator. They only write to etcd: the hosts do the work.
 public struct FleetControl: Sendable {
     private let etcd: Etcd
     private let keys: FleetKeys
@@ -20,7 +20,7 @@ public struct FleetControl: Sendable {
     /// - Throws: A ``FleetError`` if it cannot be read, or is larger than 1 GiB.
     public static func digest(ofFile file: String) throws -> String { try ModuleFiles.digest(file) }
 
-    /// Returns why something is not valid in a rollout; `nil` if it is.
+    /// Returns why a module or a release is not valid for a rollout; `nil` if both are.
     ///
     /// - Parameters:
     ///   - module: The name of the module.
@@ -37,14 +37,14 @@ public struct FleetControl: Sendable {
         return nil
     }
 
-    /// Begins a rollout. The hosts do it one after the other.
+    /// Begins a rollout. The hosts take their steps one after the other.
     ///
     /// - Parameters:
     ///   - module: The module.
-    ///   - release: What is to serve, with its file in the store.
+    ///   - release: The release to serve, with its file in the store.
     ///   - drain: How long each host is out of the balancer before it replaces the module, in seconds.
     ///   - soak: How long each host observes the new version, in seconds.
-    ///   - limits: When it is good enough.
+    ///   - limits: The limits that the new version must not exceed.
     ///   - store: The folder of the store, if it can be read here, to find the file of what serves before.
     /// - Returns: The record, as it was written.
     /// - Throws: A ``FleetError`` if there is no host, or another rollout; an ``EtcdError``, with
@@ -68,7 +68,8 @@ public struct FleetControl: Sendable {
                 throw FleetError("No host of the fleet is known under \(keys.hosts).")
             }
             var operations: [EtcdOperation] = [.put(keys.rollout, Array(record.json.json.utf8))]
-            // A host that comes while this goes on, or comes back after it went back, needs to know what was there.
+            // A host that joins during the rollout, or returns after it went back, needs to know what was desired
+            // before.
             let before = snapshot.hosts.values.map { $0.modules.first { $0.name == module }?.release }
             if snapshot.desired[module] == nil, let first = before.first ?? nil, before.allSatisfy({ $0 == first }) {
                 let found = ModuleFiles.find(module, first, in: store)
@@ -77,14 +78,14 @@ public struct FleetControl: Sendable {
             switch try await write(operations, since: snapshot) {
             case true?: return record
             case false?: break
-            // It may have been written although no answer came.
+            // The record may have been written although no answer arrived.
             case nil: isUnknown = true
             }
         }
         throw FleetError("The record of the rollout changes all the time. Look at “fleet status”.")
     }
 
-    /// Writes the record of the rollout, and more, unless it has changed.
+    /// Writes the record of the rollout, with other operations, unless the record has changed.
     ///
     /// - Returns: Whether it was written; `nil` if that is unknown.
     private func write(_ operations: [EtcdOperation], since snapshot: FleetSnapshot) async throws(EtcdError) -> Bool? {
@@ -120,18 +121,18 @@ public struct FleetControl: Sendable {
         if let other = snapshot.rollout, other.isActive {
             throw FleetError(
                 "The rollout of \(other.module) \(other.release.shown) is \(other.state.shown). Wait for its end, or end it "
-                    + "by “fleet back”.")
+                    + "with “fleet back”.")
         }
     }
 
-    /// Lets no further host begin.
+    /// Keeps further hosts from beginning.
     public func pause() async throws -> RolloutRecord { try await change(from: [.running], to: .paused) }
 
-    /// Lets a paused rollout go on.
+    /// Continues a paused rollout.
     public func resume() async throws -> RolloutRecord { try await change(from: [.paused], to: .running) }
 
-    /// Lets the rollout go on without a host that is away. A paused one goes on, too. If the host returns, it takes part
-    /// again, or does what the others have done.
+    /// Continues the rollout without a host that is missing, even if the rollout is paused. If the host returns, it
+    /// takes part again, or does what the others have done.
     ///
     /// - Parameter host: The name of the host.
     /// - Throws: A ``FleetError`` if the rollout does not wait for the host, or the host is known; an ``EtcdError``.
@@ -148,9 +149,9 @@ public struct FleetControl: Sendable {
         }
     }
 
-    /// Lets all hosts go back that have begun, or have done, the current or last rollout.
+    /// Makes all hosts go back that have taken their step of the current or last rollout, or have begun it.
     ///
-    /// - Parameter reason: The reason that is shown.
+    /// - Parameter reason: The reason to display.
     public func goBack(reason: String) async throws -> RolloutRecord {
         try await change(from: [.running, .paused, .done], to: .goingBack, reason: reason)
     }
@@ -177,8 +178,8 @@ public struct FleetControl: Sendable {
 
     /// - Parameters:
     ///   - states: The states in which it can be changed.
-    ///   - state: The new state; `nil` if the closure decides.
-    ///   - reason: The reason that is shown.
+    ///   - state: The new state; `nil` if the closure sets it.
+    ///   - reason: The reason to display.
     ///   - edit: Changes the record.
     private func change(
         from states: [RolloutRecord.State], to state: RolloutRecord.State?, reason: String? = nil,
@@ -197,7 +198,7 @@ public struct FleetControl: Sendable {
             }
             var operations: [EtcdOperation] = []
             if record.state == .done, state == .goingBack {
-                // What was there before is desired again.
+                // The previous version is desired again.
                 let before = record.steps.values.map(\.before)
                 if Set(before.map { $0?.digest }).count == 1,
                     let release = before.first(where: { $0?.file != nil }) ?? before.first ?? nil
@@ -222,7 +223,7 @@ public struct FleetControl: Sendable {
 }
 
 extension RolloutRecord.State {
-    /// The state as it is shown to people.
+    /// The state as it is displayed.
     public var shown: String {
         switch self {
         case .goingBack: "going back"

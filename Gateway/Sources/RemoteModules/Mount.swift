@@ -8,7 +8,7 @@ import NIOPosix
 import PluginABI
 import Synchronization
 
-/// What the modules that stand for the targets of one other host share: its address, the connections to it, their
+/// What all modules share that stand for the targets of one other host: its address, the connections to it, their
 /// limits, and what is known about it.
 final class Mount: Sendable {
     private struct State {
@@ -25,7 +25,7 @@ final class Mount: Sendable {
     /// The connections.
     struct Clients: Sendable {
         let usual: HTTPClient
-        /// For calls that are sent again: each gets a new connection, which a balancer can lead to another host.
+        /// For calls that are sent again: each uses a new connection, which a balancer can route to another host.
         let fresh: HTTPClient
         let loops: MultiThreadedEventLoopGroup
     }
@@ -36,7 +36,7 @@ final class Mount: Sendable {
     let logger: Logger
     let token: TokenFile?
     let breaker: CircuitBreaker
-    /// Stands for this mount in the chains of calls.
+    /// Identifies this mount in the chains of calls.
     let number = UInt64.random(in: 1 ... .max)
     private let state = Mutex(State())
 
@@ -58,7 +58,7 @@ final class Mount: Sendable {
             switch state {
             case .open:
                 logger.warning("Calls are no longer sent to \(url) for \(configuration.breaker.pause): \(reason)")
-            case .halfOpen: logger.info("A call is sent to \(url), to find out whether it answers again.")
+            case .halfOpen: logger.info("One call is sent to \(url), to find out whether it answers again.")
             case .closed: logger.notice("Calls are sent to \(url) again.")
             }
         }
@@ -93,14 +93,15 @@ final class Mount: Sendable {
 
     // MARK: Connections
 
-    /// Opens the mount. It has a thread of its own, so that callers who block theirs cannot keep it from answering.
+    /// Opens the mount. It has a thread of its own, so that callers that block their threads cannot keep it from
+    /// answering.
     func open() {
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var settings = HTTPClient.Configuration(
             tlsConfiguration: configuration.tls, redirectConfiguration: .disallow,
             timeout: .init(connect: configuration.connectTimeout.amount), decompression: .disabled)
         settings.httpVersion = .http1Only
-        // Sooner than servers close idle connections.
+        // Earlier than servers close idle connections.
         settings.connectionPool.idleTimeout = .seconds(10)
         settings.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(1, configuration.connectionLimit)
         settings.connectionPool.retryConnectionEstablishment = false
@@ -110,7 +111,7 @@ final class Mount: Sendable {
         state.withLock { $0.clients = Clients(usual: usual, fresh: fresh, loops: loops) }
     }
 
-    /// Closes all connections. Calls in flight fail, and so do those to come.
+    /// Closes all connections. Calls in flight and later calls fail.
     func close() async {
         let clients = state.withLock { state in
             defer { (state.clients, state.isOver) = (nil, true) }
@@ -122,7 +123,7 @@ final class Mount: Sendable {
         try? await clients.loops.shutdownGracefully()
     }
 
-    /// The connections; `nil` before the mount is open, and after its end.
+    /// The connections; `nil` before the mount is opened, and after it has ended.
     var clients: Clients? { state.withLock(\.clients) }
 
     // MARK: Targets

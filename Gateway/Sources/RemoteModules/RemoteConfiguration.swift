@@ -8,11 +8,11 @@ public struct RemoteConfiguration: Sendable {
     public var tokenFile: String?
     /// How the certificate of the other host is verified; `nil` for the system's certificates.
     public var tls: TLSConfiguration?
-    /// How long a call, or an element of a cursor, may take if its caller does not say.
+    /// How long a call, or an element of a cursor, may take if its caller sets no timeout.
     public var callTimeout: Duration = .seconds(30)
-    /// How long it may take to connect.
+    /// How long an attempt to connect may take.
     public var connectTimeout: Duration = .seconds(2)
-    /// The time between two questions for what the other host offers.
+    /// The time between two requests for what the other host offers.
     public var interval: Duration = .seconds(5)
     /// How many calls may be in flight, 1 or more, including cursors that are not at their end. Further ones fail with
     /// `overloaded`.
@@ -23,7 +23,7 @@ public struct RemoteConfiguration: Sendable {
     public var answerLimit = 16 << 20
     /// The maximum size of the description of all that the other host offers, in bytes.
     public var descriptionLimit = 4 << 20
-    /// How many mounts a call may pass on its way, 1 to 16.
+    /// How many mounts a call may pass, 1 to 16.
     public var hopLimit = 8
     /// Whether the mounted actions are remote, so that a gateway of this host offers them, too.
     public var isReexported = false
@@ -32,14 +32,14 @@ public struct RemoteConfiguration: Sendable {
     /// When calls are no longer sent because the other host does not answer.
     public var breaker = Breaker()
 
-    /// The time between two replacements of the module of a target that has been replaced often.
+    /// The time between two replacements of a target's module, once it has been replaced often.
     var replacementPause: Duration = .seconds(10)
 
     public init() {}
 
-    /// The settings of the circuit breaker. It opens when that many calls in a row, or that share of the last calls,
-    /// have not been answered. While it is open, calls fail immediately. After a pause, one call is sent as a probe; if
-    /// it is answered, the breaker closes.
+    /// The settings of the circuit breaker. It opens when ``failures`` calls in a row, or the given ``share`` of the
+    /// last calls, have not been answered. While it is open, calls fail immediately. After a pause, one call is sent as
+    /// a probe; if it is answered, the breaker closes.
     public struct Breaker: Sendable {
         /// How many calls in a row; 1 or more.
         public var failures = 5

@@ -16,10 +16,10 @@ import Synchronization
 /// declarations change. While the other host is away, or does not offer a target, calls of the target fail with
 /// ``/PluginABI/PluginError/Code/moduleUnavailable`` and the reason.
 ///
-/// A call is sent once. If it certainly had no effect, or if its action is idempotent, it is sent a second time, by a new
-/// connection; otherwise the error says that it is unknown whether it took effect. Calls carry their deadline, their
-/// trace, and the mounts that they have passed. Calls of synchronous actions block their thread, until their deadline at
-/// most.
+/// A call is sent once. If it certainly had no effect, or if its action is idempotent, it is sent a second time, over a
+/// new connection; otherwise the error says that it is unknown whether it took effect. Calls carry their deadline,
+/// their trace, and the mounts that they have passed. Calls of synchronous actions block their thread, until their
+/// deadline at most.
 ///
 /// All functions may be called from any thread.
 public final class RemoteModules: ServiceLifecycle.Service, Sendable {
@@ -30,10 +30,10 @@ public final class RemoteModules: ServiceLifecycle.Service, Sendable {
         var refused: [String: (manifest: String, reason: String)] = [:]
         /// The last answer that is in effect.
         var applied: Offers?
-        /// An answer that differs from it, and has come only once.
+        /// An answer that differs from it, and has been received only once.
         var pending: Offers?
         var problem: String?
-        /// How often modules were replaced lately, by the names of the targets.
+        /// How often modules were replaced recently, by the names of the targets.
         var replacements: [String: Replacements] = [:]
         /// The targets whose modules are to be replaced later.
         var delayed: Set<String> = []
@@ -52,25 +52,25 @@ public final class RemoteModules: ServiceLifecycle.Service, Sendable {
 
     /// The largest number of targets of a mount.
     public static let targetLimit = 256
-    /// How much memory the modules of all mounts may take, in bytes. It is never freed.
+    /// How much memory the modules of all mounts may take, in bytes. The memory is never freed.
     private static let registeredLimit = 256 << 20
     private static let registeredBytes = Mutex(0)
     /// How often the module of a target is replaced without a pause.
     private static let replacementLimit = 8
 
-    /// Mounts targets. From now on their calls fail with ``/PluginABI/PluginError/Code/moduleUnavailable``, until
-    /// ``run()`` has reached the other host.
+    /// Mounts targets. Their calls fail with ``/PluginABI/PluginError/Code/moduleUnavailable`` until ``run()`` has
+    /// reached the other host.
     ///
     /// - Parameters:
     ///   - url: The URL of the other host or its balancer, `https://HOST`, possibly with a port and a path; at most 2,048
     ///     bytes.
     ///   - targets: The names of its targets, 1 to ``targetLimit``. No module of this host may offer one of the same name.
-    ///   - host: The host that gets them.
+    ///   - host: The host in which they are mounted.
     ///   - configuration: The settings.
     ///   - logger: The log for what changes.
     /// - Throws: ``/PluginABI/PluginError/Code/invalidConfiguration`` for a URL, a name or a token file that cannot be
-    ///   used; the errors of `PluginHost.register`, such as ``/PluginABI/PluginError/Code/conflict`` if a target has the
-    ///   name of another one.
+    ///   used; the errors of `PluginHost.register`, such as ``/PluginABI/PluginError/Code/conflict`` if this
+    ///   host already has a target of the same name.
     public init(
         of url: String, targets: [String], in host: PluginHost, _ configuration: RemoteConfiguration = .init(),
         logger: Logger = Logger(label: "RemoteModules")
@@ -127,7 +127,7 @@ public final class RemoteModules: ServiceLifecycle.Service, Sendable {
     private func follow() async {
         while !Task.isCancelled {
             let isSettled = await update()
-            // A change counts when two answers in a row agree: behind a balancer, hosts can differ for a while.
+            // A change takes effect when two answers in a row agree: behind a balancer, hosts can differ for a while.
             let pause = isSettled ? mount.configuration.interval : min(mount.configuration.interval, .seconds(1))
             try? await Task.sleep(for: max(pause, .milliseconds(10)))
         }
@@ -135,7 +135,7 @@ public final class RemoteModules: ServiceLifecycle.Service, Sendable {
 
     // MARK: Following
 
-    /// Asks for the offers, and brings the modules in line with them. Returns whether nothing is pending.
+    /// Requests the offers, and brings the modules in line with them. Returns whether nothing is pending.
     private func update() async -> Bool {
         let known = state.withLock { $0.pending == nil && $0.delayed.isEmpty ? $0.applied?.tag : nil }
         let answer = await Offers.fetch(mount, targets, known: known)
@@ -146,7 +146,7 @@ public final class RemoteModules: ServiceLifecycle.Service, Sendable {
             return true
         case .failed(let problem):
             setProblem(problem)
-            // What has not been reached yet has a reason that people can act on.
+            // Until the other host is reached, the reason should be one that people can act on.
             for target in targets where state.withLock({ $0.registered[target] == nil && $0.applied == nil }) {
                 mount.setAbsence(target, problem)
             }
@@ -174,7 +174,7 @@ public final class RemoteModules: ServiceLifecycle.Service, Sendable {
         if let problem {
             mount.logger.warning("\(problem)")
         } else {
-            mount.logger.notice("\(mount.url) says again what it offers.")
+            mount.logger.notice("\(mount.url) answers again what it offers.")
         }
     }
 
@@ -206,7 +206,7 @@ public final class RemoteModules: ServiceLifecycle.Service, Sendable {
         if present?.manifest == offer.manifest { return setAbsence(offer.name, nil) }
         if let refusal, refusal.manifest == offer.manifest { return setAbsence(offer.name, refusal.reason) }
         guard mayReplace(offer.name) else { return }
-        // With what the host and the functions keep of it, a manifest takes about four times its size.
+        // Including what the host and the functions keep of it, a manifest takes about four times its size.
         let size = 4 * (offer.manifest.utf8.count + 256 * (offer.actions.count + 4))
         let hasRoom = Self.registeredBytes.withLock { bytes in
             guard bytes + size <= Self.registeredLimit else { return false }
@@ -231,8 +231,8 @@ public final class RemoteModules: ServiceLifecycle.Service, Sendable {
         }
     }
 
-    /// Asks whether the module of a target may be replaced. If not, because that has been done often lately, it is asked
-    /// again later; until then, the module stays as it is.
+    /// Returns whether the module of a target may be replaced. If it has been replaced too often recently, another
+    /// attempt is made later; until then, the module stays as it is.
     private func mayReplace(_ target: String) -> Bool {
         let pause = max(mount.configuration.replacementPause, .milliseconds(1))
         let isDelayed = state.withLock { state in
@@ -272,7 +272,7 @@ public final class RemoteModules: ServiceLifecycle.Service, Sendable {
     }
 }
 
-/// The state of a mount at one time.
+/// The state of a mount at one moment.
 public struct RemoteStatus: Sendable {
     /// A mounted target.
     public struct Target: Sendable {
@@ -282,7 +282,7 @@ public struct RemoteStatus: Sendable {
         public let module: String?
         /// The version of that module.
         public let version: String?
-        /// Why it cannot be called; `nil` if it can.
+        /// Why the target cannot be called; `nil` if it can.
         public let problem: String?
     }
 
@@ -300,15 +300,15 @@ public struct RemoteStatus: Sendable {
     public let url: String
     /// The targets.
     public let targets: [Target]
-    /// Why the other host has not said what it offers when it was asked last; `nil` if it has.
+    /// Why the last request for what the other host offers failed; `nil` if it succeeded.
     public let problem: String?
     /// The state of the circuit breaker.
     public let breaker: Breaker
-    /// Why it opened last; empty if it has not.
+    /// Why it last opened; empty if it never has.
     public let lastFailure: String
     /// How many calls are in flight.
     public let callsInFlight: Int
-    /// How many requests were sent for calls, those that were sent again included.
+    /// How many requests were sent for calls, including calls that were sent again.
     public let sent: Int
     /// How many calls were sent again.
     public let retried: Int

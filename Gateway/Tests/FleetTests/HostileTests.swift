@@ -155,7 +155,7 @@ struct HostileTests {
         try await fleet.client.put(fleet.keys.rollout, Array(record.json.json.utf8))
         #expect(
             await becomesTrue {
-                try await fleet.control.snapshot().hosts["host1"]?.problem?.contains("End it by “fleet back”") == true
+                try await fleet.control.snapshot().hosts["host1"]?.problem?.contains("End it with “fleet back”") == true
             })
         // The lock was never taken, and nothing else is written.
         let modified = try #require(try await fleet.client.get(fleet.keys.host("host1"))).modified

@@ -4,7 +4,7 @@ import Testing
 private let isWanted =
     ProcessInfo.processInfo.environment["GATEWAY_MEASURES_FLEET"] != nil && hasEtcd && geteuid() == 0
 
-/// Measures what more hosts bring, with the program `wrk`. Prints a table; for a quiet machine,
+/// Measures the effect of more hosts, with the program `wrk`. Prints a table; for a quiet machine,
 /// and with a release build: `GATEWAY_PROGRAM` names the program of the hosts.
 @Suite(.enabled(if: isWanted, "Set GATEWAY_MEASURES_FLEET, as root, with haproxy, etcd, ip and wrk."))
 struct MeasureFleet {

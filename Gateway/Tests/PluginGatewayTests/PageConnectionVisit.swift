@@ -47,7 +47,7 @@ extension Visit {
         try await gateway.end()
     }
 
-    /// “Try now” does not wait for the next try, and the keyboard goes on with the modules.
+    /// “Try now” does not wait for the next try, and the focus moves on to the modules.
     func triesNow(_ port: Int) async throws {
         let gateway = try await self.gateway(port: port)
         try await freezing {
@@ -66,7 +66,7 @@ extension Visit {
         }
     }
 
-    /// A page that nobody sees asks for nothing and gives its connection back, and catches up when it is seen again.
+    /// A hidden page requests nothing and closes its connection, and catches up when it is visible again.
     func isHidden() async throws {
         let gateway = try await TestGateway([try labModule.build()])
         try await freezing {

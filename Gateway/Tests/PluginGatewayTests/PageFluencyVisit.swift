@@ -6,7 +6,7 @@ import Testing
 
 // Streams, changes, and large numbers on the page.
 extension Visit {
-    /// The elements of a cursor, and the calls of a callback, are shown as they come.
+    /// The elements of a cursor, and the calls of a callback, are shown as they arrive.
     func showsStreams() async throws {
         try await choose("Lab")
         try await openForm("Lab/slowCursor")
@@ -63,7 +63,7 @@ extension Visit {
         try await becomes("\(answer).includes('\"x\"')")
     }
 
-    /// Who changed what stands on the page, also what was refused, and the focus stays at the button.
+    /// The page shows who changed what, including refused changes, and the focus stays on the button.
     func showsChanges() async throws {
         let list = text("#change-list")
         try await becomes("\(list).includes('retried Late') && !document.getElementById('changes').hidden")
@@ -85,7 +85,7 @@ extension Visit {
         try await becomes("document.activeElement.textContent === 'Restart…'")
     }
 
-    /// A thousand modules, ten thousand routes, and figures that change: what the gateway answers is made up.
+    /// A thousand modules, ten thousand routes, and figures that change. The answers of the gateway are made up.
     func staysFluent() async throws {
         let gateway = try await TestGateway([])
         let script = try await browser.develop(

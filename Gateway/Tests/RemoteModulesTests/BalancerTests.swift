@@ -5,7 +5,7 @@ import RemoteModules
 import Synchronization
 import Testing
 
-/// What becomes of a call if the answer is none of a gateway.
+/// What becomes of a call if the answer does not come from a gateway.
 @Suite struct BalancerTests {
     private static let html = FakeBalancer.whole(
         "502 Bad Gateway", "text/html", "<html><body><h1>502 Bad\u{7} Gateway</h1>\n%s %n</body></html>")

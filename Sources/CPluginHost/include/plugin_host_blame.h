@@ -49,13 +49,14 @@ void plugin_host_begin_start(uint64_t file);
 void plugin_host_end_start(uint64_t file);
 
 /* From now on, an exit by code of a module is reported on standard error, with the calls of the thread that ends the
- * process. _exit() and _Exit() count as the module's only if its code, or that of its own libraries, calls them directly. The exit code stays that of
- * the module. If code other than an action ends the process while its module is being started, it is 70. */
+ * process. _exit() and _Exit() count as the module's only if its code, or that of its own libraries, calls them
+ * directly. The exit code stays that of the module. If code other than an action ends the process while its module is
+ * being started, it is 70. */
 void plugin_host_report_exits(void);
 
-/* From now on, the report of a fatal signal also writes where the code of modules was to a descriptor: a line
- * "address OFFSET PATH" for each function of a module on the stack, the innermost first, at most 16. OFFSET is that of the
- * instruction in the file PATH, in hexadecimal digits. Requires glibc 2.35 or later. */
+/* Makes the report of a fatal signal also write to a descriptor where the code of modules was: a line
+ * "address OFFSET PATH" for each function of a module on the stack, the innermost first, at most 16. OFFSET is the
+ * offset of the instruction in the file PATH, in hexadecimal digits. Requires glibc 2.35 or later. */
 void plugin_host_report_addresses(int descriptor);
 
 /* Returns the file that the code of a module at an address comes from, and the offset in the file; null if it is not

@@ -154,7 +154,7 @@ struct ELFDynamic {
         }
         try file.check(
             values[.versions] != nil || values[.definitions] == nil && values[.requirements] == nil,
-            else: "it has versions of symbols, but no table that assigns them to symbols (DT_VERSYM)")
+            else: "it has symbol versions, but no table that assigns them to symbols (DT_VERSYM)")
     }
 
     /// Checks that the functions that are called at load and at exit are in executable memory.

@@ -42,8 +42,8 @@ public struct Isolation: Sendable {
     /// How long a module must run without a crash before its earlier ones no longer count. Default: 60 s.
     public var stableTime: Duration = .seconds(60)
 
-    /// Whether a process that crashes writes to its standard error where its code was, as lines "address OFFSET PATH" and
-    /// a last line "addresses end". For `pluginhost check`.
+    /// Whether a process that crashes writes to its standard error which code was running, as lines "address OFFSET
+    /// PATH" and a last line "addresses end". Used by `pluginhost check`.
     package var reportsAddresses = false
 
     /// Isolates no module.

@@ -31,8 +31,8 @@ extension PluginHost {
     public func register(_ manifest: Manifest) throws(PluginError) { try lifecycle.register(manifest.export()) }
 
     /// Registers a module by its description in the binary interface, as the entry function of a shared library returns
-    /// it. For modules whose manifest is known only at run time, such as those that stand for modules elsewhere, and for
-    /// modules that are written against the C header.
+    /// it. This is meant for modules whose manifest is known only at run time, such as those that stand for modules of
+    /// other hosts, and for modules that are written against the C header.
     ///
     /// - Parameters:
     ///   - description: The description. It, and all that it points to, must live as long as the process.

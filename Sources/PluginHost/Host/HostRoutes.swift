@@ -236,8 +236,8 @@ extension PluginHost {
     ///   - method: The method with which the URL is opened.
     ///   - origin: Whether the URL is opened by a remote caller, for which only remote actions exist.
     /// - Returns: An explanation whose ``URLExplanation/methods``, ``URLExplanation/parameters`` and
-    ///   ``URLExplanation/others`` are empty. Its error does not say which routes were passed over, and is no error of
-    ///   the parameters, which are not looked at.
+    ///   ``URLExplanation/others`` are empty. Its error does not name the routes that were passed over, and never
+    ///   concerns the parameters, which are not checked.
     public func destination(
         of url: String, method: RouteMethod = .get, origin: CallOrigin = .local
     ) -> URLExplanation {

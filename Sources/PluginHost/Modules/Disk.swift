@@ -43,7 +43,7 @@ struct Disk: Sendable {
 }
 
 extension HostConfiguration {
-    /// The conditions that the knowledge about files depends on.
+    /// The conditions under which what is recorded about files is valid.
     var registryKey: RegistryKey {
         RegistryKey(
             // Files are recorded, and named in errors, by paths that begin as the folders are given.

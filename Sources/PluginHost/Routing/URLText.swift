@@ -146,8 +146,8 @@ struct URLText {
 
     // MARK: The query
 
-    /// Parses the query. Must be called at most once, since there is memory for only one decoding. During a call it
-    /// comes last, while the data that the path leads to is being fetched from memory.
+    /// Parses the query. Must be called at most once, since there is memory for only one decoding. A call parses
+    /// the query last, while the data that the path leads to is being fetched from memory.
     ///
     /// - Throws: `invalidURL`, with the position of the error.
     @inline(__always)

@@ -144,7 +144,7 @@ extension Duration {
 }
 
 extension [String: Value] {
-    /// Adds the method of a URL if it is given. Hosts of older versions know no methods.
+    /// Adds the method of a URL if it is given. Hosts of older versions do not know methods.
     func withMethod(of arguments: ParsedArguments) -> [String: Value] {
         var fields = self
         fields["method"] = arguments.value(of: .method).map { .string($0) }

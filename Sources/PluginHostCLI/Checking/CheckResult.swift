@@ -14,7 +14,7 @@ struct CheckResult: Sendable {
         var advice = ""
         /// The action that it is about: `Target/action` or `Type#action`.
         var action: String? = nil
-        /// The address of the code that it is about.
+        /// The address of the code that the finding is about.
         var address: CodeAddress? = nil
         var location: CodeLocation? = nil
 

@@ -165,8 +165,8 @@ struct ModuleCheck: Sendable {
 
     // MARK: One step
 
-    /// Returns an address in the copy of a file that a host has opened as one in the file itself: the copy may be gone.
-    /// `nil` if it is in none of the files of this check: the module can report anything.
+    /// Converts an address in the copy of a file that a host has opened to one in the file itself, since the copy may
+    /// be gone. Returns `nil` if it is in none of the files of this check: the module can report anything.
     private func inOriginal(_ address: CodeAddress) -> CodeAddress? {
         let name = address.file.fileName
         let file = ([path] + others.map(Self.absolute)).enumerated().first { number, file in

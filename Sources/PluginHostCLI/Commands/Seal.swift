@@ -95,7 +95,7 @@ enum Seal: Command {
         guard descriptor >= 0 else { throw failed("") }
         defer { close(descriptor) }
         guard fchown(descriptor, before.st_uid, before.st_gid) == 0 else {
-            throw failed("the new file cannot get its owner \(before.st_uid) and group \(before.st_gid): ")
+            throw failed("the new file cannot be given the owner \(before.st_uid) and group \(before.st_gid): ")
         }
         // After the change of the owner, which clears bits of the mode.
         guard fchmod(descriptor, before.st_mode & 0o777) == 0, fsync(descriptor) == 0, rename(temporary, path) == 0

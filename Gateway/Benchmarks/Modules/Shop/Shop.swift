@@ -1,6 +1,7 @@
 public import PluginABI
 
-/// What the benchmarks call. The action does next to nothing: what is measured is the way to it and back.
+/// The module that the benchmarks call. Its action does next to nothing, so that only the path to it and back is
+/// measured.
 struct Shop: Module {
     static let manifest = Manifest("Shop", version: "1.0.0") {
         Target("Shop") {

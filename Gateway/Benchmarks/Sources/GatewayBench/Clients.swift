@@ -23,30 +23,30 @@ struct Clients {
         (self.channels, self.readers) = (channels, readers)
     }
 
-    /// Waits until each has got a text.
+    /// Waits until each connection has received a text.
     func wait(for text: String) async throws {
         let end = ContinuousClock.now + .seconds(60)
         while !readers.allSatisfy({ $0.has(text) }) {
             guard ContinuousClock.now < end else {
-                throw Failure(description: "Not every connection got “\(text)” within a minute.")
+                throw Failure(description: "Not every connection received “\(text)” within a minute.")
             }
             try await Task.sleep(for: .milliseconds(5))
         }
     }
 
-    /// When the first and the last one got a text, in milliseconds since 1970.
+    /// Returns when the first and the last connection received a text, in milliseconds since 1970.
     func times(of text: String) -> (first: Double, last: Double) {
         let times = readers.map { $0.time(of: text) }
         return (times.min() ?? 0, times.max() ?? 0)
     }
 
-    /// What the first one has got.
+    /// What the first connection has received.
     var text: String { readers.first?.text ?? "" }
 
     func close() async { for channel in channels { try? await channel.close() } }
 }
 
-/// Keeps what a connection gets.
+/// Keeps what a connection receives.
 private final class Reader: ChannelInboundHandler, Sendable {
     typealias InboundIn = ByteBuffer
 
@@ -60,7 +60,7 @@ private final class Reader: ChannelInboundHandler, Sendable {
     var text: String { parts.withLock { $0.last?.text ?? "" } }
     func has(_ part: String) -> Bool { text.contains(part) }
 
-    /// When a text was complete.
+    /// Returns when a text was complete.
     func time(of part: String) -> Double {
         parts.withLock { $0.first { $0.text.contains(part) }?.time ?? .infinity }
     }

@@ -15,7 +15,7 @@ struct Run {
         for (name, request) in [("POST /call/Shop/item", Wrk.call), ("GET /shop/7", Wrk.route)] {
             try compare(name, request, server)
         }
-        // Each in processes of its own: memory that was freed would be used again, and not seen.
+        // Each is measured in a new process, since memory that was freed earlier would be reused, and not be counted.
         for (name, port) in [("bare", \ServerProcess.barePort), ("gateway", \ServerProcess.gatewayPort)] {
             let server = try ServerProcess(plugins: settings.plugins)
             defer { server.end() }
@@ -44,7 +44,7 @@ struct Run {
         await streams.close()
     }
 
-    /// Alternating rounds, so that what else the machine does meets both.
+    /// Runs alternating rounds, so that other activity of the machine affects both.
     private func compare(_ name: String, _ request: Wrk, _ server: ServerProcess) throws {
         var rounds: [(bare: Round, gateway: Round)] = []
         for number in -1..<settings.rounds {
@@ -81,13 +81,13 @@ extension Double {
     var formatted: String { self >= 100 ? String(format: "%.0f", self) : String(format: "%.2f", self) }
 }
 
-/// What one round has found.
+/// The figures of one round.
 struct Round {
     var requests = 0.0
     var throughput = 0.0
     /// In milliseconds.
     var percentile99 = 0.0
-    /// Of the server, for each request, in microseconds.
+    /// The processor time of the server for each request, in microseconds.
     var processor = 0.0
 }
 

@@ -40,7 +40,7 @@ final class ServerProcess {
     /// The processor time so far, in seconds.
     var processorTime: Double {
         let text = (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8)) ?? ""
-        // Behind the name, which can contain spaces: fields 14 and 15 of the line.
+        // After the name, which can contain spaces: fields 14 and 15 of the line.
         let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
         guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { return .nan }
         return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))

@@ -5,7 +5,7 @@ import PluginGatewayFleet
 extension FleetConfiguration {
     /// Reads the setting `fleet`.
     ///
-    /// - Parameter listen: The address that the gateway listens on, which is shown if no other one is given.
+    /// - Parameter listen: The address that the gateway listens on, which is displayed if no other address is given.
     init?(_ node: ConfigurationNode, listen: String) throws {
         let names = [
             "endpoints", "user", "passwordFile", "certificateAuthority", "certificate", "key", "name", "address",

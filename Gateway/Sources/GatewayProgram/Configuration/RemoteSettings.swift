@@ -35,7 +35,7 @@ struct RemoteSettings {
                 throw node.error(["targets", String(number)], error.message)
             }
             guard !targets[..<number].contains(target) else {
-                throw node.error(["targets", String(number)], "The target “\(target)” is there twice.")
+                throw node.error(["targets", String(number)], "The target “\(target)” is listed twice.")
             }
         }
         guard targets.count <= RemoteModules.targetLimit else {

@@ -7,16 +7,16 @@ import PluginHost
 /// `pluginhost-gateway fleet`.
 struct FleetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "fleet", abstract: "Shows and changes what several hosts serve, by etcd.",
+        commandName: "fleet", abstract: "Shows and changes what several hosts serve, through etcd.",
         discussion: """
             The commands only write to etcd; the hosts do the work, one after the other. Exit status: 0; 1 if etcd does not \
             answer or a rollout fails; 2 if it went back; 64 for wrong arguments; 75 if another rollout is active.
             """,
         subcommands: [Status.self, Rollout.self, Pause.self, Resume.self, Back.self, Idempotent.self])
 
-    /// Where etcd is.
+    /// How the command reaches etcd.
     struct Place: ParsableArguments {
-        @Option(help: "A configuration file of “serve”; its setting “fleet” says where etcd and the store are.")
+        @Option(help: "A configuration file of “serve”; its setting “fleet” states where etcd and the store are.")
         var config: String?
 
         @Option(help: "URLs of etcd, separated by commas. (default: http://127.0.0.1:2379)")
@@ -25,7 +25,7 @@ struct FleetCommand: AsyncParsableCommand {
         @Option(help: "The beginning of the keys in etcd. (default: pluginhost)")
         var prefix: String?
 
-        /// The setting of the file, with the options in its place.
+        /// Returns the setting of the file, or what the options state in place of it.
         func fleet() throws -> FleetConfiguration {
             var fleet = try config.flatMap { try ServeSettings(file: $0).fleet }
             if config != nil, fleet == nil, endpoints == nil {
@@ -81,12 +81,12 @@ struct FleetCommand: AsyncParsableCommand {
     }
 
     struct Pause: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lets no further host begin with the rollout.")
+        static let configuration = CommandConfiguration(abstract: "Keeps further hosts from beginning the rollout.")
         @OptionGroup var place: Place
 
         func run() async throws {
             let record = try await place.with { control, _ in try await control.pause() }
-            print("The rollout of \(record.shown) is paused. A host that has begun finishes its step.")
+            print("The rollout of \(record.shown) is paused. A host that has begun will finish its step.")
         }
     }
 

@@ -8,11 +8,11 @@ extension FleetCommand {
     /// `pluginhost-gateway fleet rollout`.
     struct Rollout: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lets all hosts serve a version of a module, one after the other.",
+            abstract: "Rolls out a version of a module to all hosts, one after the other.",
             discussion: """
                 The file must be in the store of each host. Each host checks its digest, leaves the balancer, replaces the \
                 module, returns, and observes it. If a limit is passed, or a host cannot replace the module, all hosts go \
-                back. The command waits for the end, which does not depend on it.
+                back. The command waits for the end; the rollout does not depend on it.
                 """)
         @OptionGroup var place: Place
 
@@ -28,7 +28,7 @@ extension FleetCommand {
         @Option(help: "The folder of the store on this machine. (default: that of --config)")
         var store: String?
 
-        @Option(help: "The SHA-256 of the file, instead of reading it here.")
+        @Option(help: "The SHA-256 of the file, if it cannot be read on this machine.")
         var digest: String?
 
         @Option(help: "How long a host is out of the balancer before it replaces the module, in seconds.")
@@ -46,7 +46,7 @@ extension FleetCommand {
         @Option(help: "The longest duration that 99 of 100 calls may take, in milliseconds.")
         var maximumLatency: Double?
 
-        @Option(help: "How many times as long they may take as with the version before, on the same host.")
+        @Option(help: "How many times as long they may take as with the previous version, on the same host.")
         var maximumLatencyRatio: Double?
 
         @Flag(inversion: .prefixedNo, help: "Wait for the end.")
@@ -86,7 +86,7 @@ extension FleetCommand {
             }
         }
 
-        /// What is to serve: from the file in the store, if it is there, else from the options.
+        /// Returns the release to roll out: from the file in the store if it exists, otherwise from the options.
         private func release(_ configured: String?) throws -> ModuleRelease {
             let name = file ?? "\(module)-\(version).so"
             if let digest {
@@ -116,7 +116,7 @@ extension FleetCommand {
             return ModuleRelease(version: version, digest: digest, file: name)
         }
 
-        /// Prints what happens until the rollout is over.
+        /// Prints the progress of the rollout until it is over.
         static func follow(_ record: RolloutRecord, _ control: FleetControl) async throws -> RolloutRecord {
             var (shown, isLost, missing) = (record, false, [String]())
             while true {
@@ -153,7 +153,7 @@ extension FleetCommand {
 }
 
 extension RolloutRecord.Step {
-    /// How far a host is, with what it has observed.
+    /// The state of a host's step, with what the host has observed.
     var shown: String {
         let observed = observed.map { observed in
             let latency = observed.latency.map { ", 99 of 100 within \(($0 * 10).rounded() / 10) ms" } ?? ""

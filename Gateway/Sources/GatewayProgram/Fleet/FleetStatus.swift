@@ -52,7 +52,7 @@ extension FleetCommand {
                 for host in snapshot.missingHosts {
                     text += "  \(host): away; the rollout waits for it. (fleet resume --without \(host))\n"
                 }
-                if let holder = snapshot.lockHolder { text += "  \(holder) does its step.\n" }
+                if let holder = snapshot.lockHolder { text += "  \(holder) is taking its step.\n" }
             }
             let problems = snapshot.hosts.values.compactMap { host in host.problem.map { "\(host.name): \($0)" } }
             for problem in problems.sorted() + snapshot.problems { text += "\nProblem: \(problem)" }
@@ -77,7 +77,7 @@ extension FleetCommand {
                 modules have changed.
                 """)
 
-        @Argument(help: "The URL of a gateway, such as http://10.0.0.5:8080, with its prefix.")
+        @Argument(help: "The URL of a gateway, including its prefix, such as http://10.0.0.5:8080.")
         var url: String
 
         @Option(help: "A file with the token for the gateway, as “serve --tokens” reads it.")

@@ -68,17 +68,17 @@ extension PluginGateway {
         }
     }
 
-    /// Refuses a GET by which a web page of another origin could have an effect: a route that states no method may lead to
-    /// an action that changes something, and a browser sends GET for any page, as for an image, with the address and the
-    /// certificate of its user. Most browsers tell which page asks (``checkWebPage(_:)`` has looked at that); old ones,
-    /// and all by HTTP without TLS to other machines, do not.
+    /// Refuses a GET by which a web page of another origin could have an effect. A route that states no method may lead
+    /// to an action that changes something, and a browser sends a GET for any page, for instance for an image, with the
+    /// address and the certificate of its user. Most browsers state which page sends the request, which
+    /// ``checkWebPage(_:)`` has checked; old browsers, and all over HTTP without TLS to other machines, do not.
     func checkSender(_ request: Request) throws(Problem) {
-        // Browsers do not add tokens on their own.
+        // Browsers do not add tokens by themselves.
         if case .tokens = configuration.access { return }
         guard request.statesSender || !request.isOfBrowser else {
             throw Problem(
                 .forbidden,
-                "The browser does not tell which web page sends this request, and the route does not state the method "
+                "The browser does not state which web page sent this request, and the route does not state the method "
                     + "GET. Use HTTPS, a current browser, or a token; or give the route the method GET.")
         }
     }
@@ -95,10 +95,11 @@ extension PluginGateway {
 }
 
 extension Request {
-    /// Whether the browser tells which page sends the request.
+    /// Whether the browser states which page sends the request.
     fileprivate var statesSender: Bool { headers[.origin] != nil || headers[.fetchSite] != nil }
 
-    /// Whether it has what all browsers send, and what pages cannot leave out or change without asking first.
+    /// Whether the request has a header that all browsers send, and that pages cannot omit or change without a
+    /// preflight request.
     fileprivate var isOfBrowser: Bool {
         if let languages = headers[.acceptLanguage], languages != "*" { return true }
         return headers[.userAgent]?.hasPrefix("Mozilla/") == true

@@ -26,7 +26,7 @@ final class Admission: Sendable {
         deinit { admission.leave(module) }
     }
 
-    /// Counts a call, as long as its slot is held.
+    /// Counts a call for as long as its slot is retained.
     ///
     /// - Parameter module: The module that it goes to; `nil` if it leads to none.
     func enter(_ module: String?) throws(Problem) -> Slot {

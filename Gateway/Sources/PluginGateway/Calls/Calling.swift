@@ -74,7 +74,7 @@ extension PluginGateway {
 
     /// Refuses a URL that does not lead to the action that it names: routes, and fallbacks of targets, precede names.
     ///
-    /// - Parameter isFallback: Whether the target consists of its fallback, which may answer as well.
+    /// - Parameter isFallback: Whether the only action of the target is a fallback, which may then answer.
     private func checkAction(_ url: String, _ action: String, orFallback isFallback: Bool) throws(Problem) {
         let found = host.destination(of: url, method: .post, origin: .remote)
         if isFallback, found.route == nil, found.fallback == "notFound" { return }

@@ -38,7 +38,7 @@ final class CallOutcome: Sendable {
     }
 }
 
-/// The calls whose clients wait, and when that ends at the latest.
+/// The calls whose clients are waiting, with their deadlines.
 final class CallsInFlight: Sendable {
     /// Why a call is ended.
     enum Reason: Sendable {
@@ -60,7 +60,7 @@ final class CallsInFlight: Sendable {
         var isTimed = false
     }
 
-    /// How much later than at its deadline a call is ended at most, unless the machine is busy.
+    /// The longest time by which a call exceeds its deadline, unless the machine is busy.
     static let period = Duration.milliseconds(50)
 
     private let state = Mutex(State())
@@ -68,8 +68,8 @@ final class CallsInFlight: Sendable {
     /// Adds a call.
     ///
     /// - Parameters:
-    ///   - deadline: When it is ended at the latest; `nil` for no such time.
-    ///   - end: Ends it. Can be called more than once, and on any thread.
+    ///   - deadline: The time at which the call is ended; `nil` if it has no deadline.
+    ///   - end: Ends the call. Can be called more than once, and on any thread.
     func add(until deadline: ContinuousClock.Instant? = nil, _ end: @escaping @Sendable (Reason) -> Void) -> Int {
         let (number, isEnding, needsTask) = state.withLock { state in
             state.next += 1
@@ -94,8 +94,8 @@ final class CallsInFlight: Sendable {
         for end in calls { end(.gatewayEnds) }
     }
 
-    /// Starts one timer for all calls, which runs as long as there are any. One for each would cost more than a small
-    /// call.
+    /// Starts one timer for all calls, which runs as long as any of them has a deadline. A timer for each call would
+    /// cost more than a short call.
     private func startTimer() {
         Task { [weak self] in
             repeat { try? await Task.sleep(for: Self.period) } while self?.endLate() == true

@@ -5,26 +5,26 @@ import Synchronization
 /// A result that is read element by element: an object with the action `next`, which returns null at the end. Each
 /// element may take as long as a call.
 ///
-/// Elements that come one right after the other are collected: if each were sent on its own, a long cursor would keep
+/// Elements that arrive in quick succession are collected: if each were sent on its own, a long cursor would keep
 /// the other connections of its event loop waiting. An element is held back for ``patience`` at most.
 final class Cursor: Sendable {
     private struct State {
-        /// The elements that wait to be sent.
+        /// The elements that have not been sent yet.
         var text = ""
-        /// Whether the time has begun after which they are sent.
+        /// Whether the timer that sends them has been started.
         var isTimed = false
         /// How many more elements may be read.
         var remaining: Int
         /// Whether elements are being read.
         var isReading = false
         var reading: Task<Void, Never>?
-        /// How it has ended.
+        /// How the cursor ended.
         var end: Result<Void, PluginError>?
     }
 
     /// How many bytes are collected.
     private static let enough = 16 << 10
-    /// How long elements wait for others.
+    /// How long an element waits for others.
     private static let patience = Duration.milliseconds(5)
 
     private let object: Object
@@ -70,7 +70,7 @@ final class Cursor: Sendable {
                 } onCancel: {
                     close()
                 }
-                // Then the reader says why.
+                // The reader then states why.
                 if Task.isCancelled {
                     close()
                     await state.withLock(\.reading)?.value
@@ -88,10 +88,10 @@ final class Cursor: Sendable {
         }
     }
 
-    /// Ends the reading, because nobody wants more.
+    /// Stops reading, because no more elements are needed.
     func close() { state.withLock(\.reading)?.cancel() }
 
-    /// Reads on, unless that is done already. Returns whether there is something to wait for.
+    /// Continues reading, unless that has already begun. Returns whether there is something to wait for.
     private func startReading() -> Bool {
         state.withLock { state in
             guard state.end == nil else { return false }

@@ -1,17 +1,17 @@
 import NIOCore
 
-/// Notices that the client of a connection leaves, or does not read. Used on the thread of its connection only.
+/// Notices if the client of a connection leaves, or does not read. Used only on the thread of its connection.
 final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler, @unchecked Sendable {
     typealias InboundIn = NIOAny
     typealias OutboundIn = NIOAny
 
     private let departures: Departures
     private let bodyLimit: Int
-    /// How many writes the client has not read, and when the last one was read or the first one begun.
+    /// The number of writes that the client has not read, and the time when it last read one, or when the first began.
     private var unread = 0
     private var progress = NIODeadline.now()
     private var timer: Scheduled<Void>?
-    /// What is held until nothing is unread.
+    /// The shares that are kept until the client has read everything.
     private var held: [UnsentResults.Share] = []
 
     init(_ departures: Departures, bodyLimit: Int) { (self.departures, self.bodyLimit) = (departures, bodyLimit) }
@@ -58,7 +58,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler, @u
 
     func hold(_ share: UnsentResults.Share) { if unread > 0 { held.append(share) } }
 
-    /// Gives the client less time to read, because the gateway ends.
+    /// Gives the client less time to read, because the gateway is ending.
     func hasten(_ channel: any Channel) {
         timer?.cancel()
         (timer, progress) = (nil, .now())

@@ -1,20 +1,20 @@
 public import NIOCore
 import Synchronization
 
-/// The clients that leave, and what to do then. A client leaves when it closes its connection, or the half by which it
-/// sends.
+/// The connected clients, and what to do when one leaves. A client leaves when it closes its connection, or its sending
+/// half.
 final class Departures: Sendable {
     private struct Connected {
         let channel: any Channel
         var hasLeft = false
         var leave: (@Sendable () -> Void)?
-        /// The client, if it has shown a certificate.
+        /// The client, if it has presented a certificate.
         var client: Client?
     }
 
     private struct State {
         var connections: [ObjectIdentifier: Connected] = [:]
-        /// Whether the gateway ends the last calls.
+        /// Whether the gateway is ending the last calls.
         var isEnding = false
     }
 
@@ -56,7 +56,7 @@ final class Departures: Sendable {
         state.withLock { $0.connections[ObjectIdentifier(connection.channel)]?.leave = nil }
     }
 
-    /// Holds something until the client has read all that was written so far, or its connection is closed.
+    /// Keeps a share until the client has read all that was written so far, or its connection is closed.
     func hold(_ share: UnsentResults.Share, _ connection: Connection) {
         let channel = connection.channel
         // After the writes, which go to the thread of the connection as well.
@@ -65,7 +65,7 @@ final class Departures: Sendable {
         }
     }
 
-    /// Returns the client that has shown a certificate, if that is already known.
+    /// Returns the client that has presented a certificate, if it is already known.
     func client(of connection: Connection) -> Client? {
         state.withLock { $0.connections[ObjectIdentifier(connection.channel)]?.client }
     }
@@ -79,7 +79,7 @@ final class Departures: Sendable {
         state.withLock { $0.connections[id] = $0.connections[id] ?? Connected(channel: channel) }
     }
 
-    /// Whether it is noticed that the client of a connection leaves or does not read.
+    /// Whether the gateway notices if the client of this connection leaves or does not read.
     func isWatched(_ connection: Connection) -> Bool {
         state.withLock { $0.connections[ObjectIdentifier(connection.channel)] != nil }
     }
@@ -87,7 +87,7 @@ final class Departures: Sendable {
     /// How long clients may take to read once the gateway ends the last calls.
     static let lastPatience = TimeAmount.seconds(5)
 
-    /// How long a client may not read.
+    /// How long a client may take to read before its connection is closed.
     var patience: TimeAmount {
         state.withLock(\.isEnding) ? min(Self.lastPatience, TimeAmount(writeTimeout)) : TimeAmount(writeTimeout)
     }

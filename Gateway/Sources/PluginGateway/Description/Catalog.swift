@@ -48,7 +48,7 @@ final class Catalog: Sendable {
         private(set) var schemes: [String] = []
         /// The routes of HTTP; those for any host come first.
         private(set) var routes: [Route] = []
-        /// What the routes of a pattern answer.
+        /// How the routes of each pattern answer the methods.
         private var methods: [String: RouteMethods] = [:]
 
         fileprivate init(_ host: PluginHost) {
@@ -89,7 +89,7 @@ final class Catalog: Sendable {
             ["https://", "http://", "//"].contains { pattern.hasPrefix($0) }
         }
 
-        /// How a route answers a method. A route without a method of its own answers GET and POST: it was written for
+        /// Returns how a route answers a method. A route that states no method answers GET and POST: it was written for
         /// URLs of any kind, which are not meant to change or remove anything.
         ///
         /// - Parameter pattern: The pattern of the route; `nil` if there is none.
@@ -111,8 +111,8 @@ final class Catalog: Sendable {
             return (module, found)
         }
 
-        /// Returns the module of a target that consists of a remote fallback, such as one of another host that has not
-        /// been reached; `nil` if the target has other actions.
+        /// Returns the module of a target whose only action is a remote fallback, such as one of another host that has
+        /// not been reached; `nil` if the target has other actions.
         func fallback(of target: String) -> Module? {
             guard let position = positions[target] else { return nil }
             let actions = modules[position.module].targets[position.target].actions
@@ -188,7 +188,7 @@ final class Catalog: Sendable {
         let types: Set<String>
         /// Those that are cursors.
         let cursors: Set<String>
-        /// What other hosts can mount of it; `nil` if nothing.
+        /// What other hosts can mount of the module; `nil` if nothing.
         let offer: Value?
 
         fileprivate init(_ name: String, _ manifest: Value) {

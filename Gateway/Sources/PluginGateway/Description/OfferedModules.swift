@@ -3,8 +3,8 @@ import Hummingbird
 import PluginABI
 
 extension PluginGateway {
-    /// `GET /modules.json`: what other hosts can mount; see ``OfferedModules``. While the host starts or ends, it is an
-    /// error, so that those who know what it offers do not take it for gone.
+    /// `GET /modules.json`: what other hosts can mount; see ``OfferedModules``. While the host is starting or
+    /// ending, the response is an error, so that hosts which mount modules do not conclude that they are gone.
     func modulesResponse(_ request: Request) throws(Problem) -> Response {
         try checkReady()
         let offered = catalog.current.offered
@@ -18,8 +18,8 @@ extension PluginGateway {
     }
 }
 
-/// The remote actions of the modules that serve, as their manifests declare them. OpenAPI has no words for some of it:
-/// which kinds parameters have, which actions are asynchronous or idempotent, and which objects are cursors.
+/// The remote actions of the modules that serve, as their manifests declare them. OpenAPI cannot express
+/// the kinds of parameters, which actions are asynchronous or idempotent, and which objects are cursors.
 ///
 ///     {"modules": [{"name": "B", "version": "1.0.0", "targets": […], "types": […], "values": […]}]}
 ///
@@ -55,7 +55,7 @@ struct OfferedModules: Sendable {
         return .map(offer)
     }
 
-    /// Returns the values and the types of objects that the parameters and results of actions consist of.
+    /// Returns the declarations of values and object types that parameters and results of actions refer to.
     private static func reachable(from targets: [Value], in manifest: Value) -> (values: [Value], types: [Value]) {
         let types = (manifest["types"]?.list ?? []).map(type)
         let values = manifest["values"]?.list ?? []
@@ -80,7 +80,7 @@ struct OfferedModules: Sendable {
         return texts.flatMap { $0.split { "<>?, ".contains($0) }.map(String.init) }
     }
 
-    /// Returns what another host must know of a type of objects: whether it is a cursor, and of what.
+    /// Returns what another host must know about an object type: whether it is a cursor, and the type of its elements.
     private static func type(_ type: Value) -> Value {
         let next = (type["actions"]?.list ?? []).filter { $0["name"] == "next" }
         let actions = next.map { Value.map($0.keeping(["name", "async", "result"])) }
@@ -107,7 +107,7 @@ struct OfferedModules: Sendable {
 }
 
 extension Value {
-    /// The entries of these names.
+    /// The entries with these names.
     fileprivate func keeping(_ names: [String]) -> [String: Value] {
         (map ?? [:]).filter { names.contains($0.key) }
     }

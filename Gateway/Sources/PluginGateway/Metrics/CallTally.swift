@@ -145,7 +145,7 @@ final class CallTallies: Sendable {
 }
 
 extension PluginGateway {
-    /// Returns the calls of a module by HTTP since this gateway was made, whatever its version was.
+    /// Returns the calls of a module over HTTP since this gateway was created, in all versions of the module.
     ///
     /// - Parameter module: The name of the module.
     public func tally(of module: String) -> CallTally { tallies[module] }

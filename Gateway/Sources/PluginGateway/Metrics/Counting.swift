@@ -53,7 +53,7 @@ extension PluginGateway {
 }
 
 /// The metrics of calls, by module and action. Finding them in the registry by their labels would take longer than
-/// many a call.
+/// many calls do.
 final class CallMeters: Sendable {
     private struct Names: Hashable {
         let module: String
@@ -90,7 +90,7 @@ final class CallMeters: Sendable {
 
     init(_ metrics: PrometheusMetrics) { self.metrics = metrics }
 
-    /// Returns the metrics of an action. As many are kept as there can be series.
+    /// Returns the metrics of an action. At most as many are kept as there can be time series.
     func of(_ module: String, _ action: String) -> Meters {
         let names = Names(module: module, action: action)
         return known.withLock { known in

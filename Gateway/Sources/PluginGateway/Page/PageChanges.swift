@@ -59,8 +59,8 @@ extension PluginGateway {
     /// because modules have changed in the meantime, it is refused.
     ///
     /// - Parameters:
-    ///   - client: Who asks.
-    ///   - connection: The connection by which the request has come.
+    ///   - client: The client that sent the request.
+    ///   - connection: The connection on which the request arrived.
     func change(
         _ kind: PageChange, _ request: Request, _ client: Client, _ connection: Connection?
     ) async throws(Problem) -> Response {

@@ -13,7 +13,7 @@ final class PageFleet: Sendable {
 }
 
 extension PluginGateway {
-    /// Shows a fleet on the page, from then on.
+    /// Shows a fleet on the page until the next call.
     ///
     /// - Parameter fleet: A map, as `pluginhost-gateway fleet status --json` prints it, with the name of this host as
     ///   `self`, and with `isKnown`, which is false if the fleet is not known at the moment.

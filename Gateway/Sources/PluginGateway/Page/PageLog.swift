@@ -3,7 +3,7 @@ import Logging
 import PluginABI
 import Synchronization
 
-/// Who has changed modules by the page: the last changes, also those that were refused.
+/// The last changes of modules that were made from the page, or refused, with the clients that requested them.
 final class PageLog: Sendable {
     struct Entry: Sendable {
         let time = Date()
@@ -29,7 +29,7 @@ final class PageLog: Sendable {
 
     private let entries = Mutex<(next: Int, kept: [Entry])>((0, []))
 
-    /// Adds a change that is over, also to the log of the program.
+    /// Adds a finished change, and writes it to the log of the program.
     ///
     /// - Parameter error: Why it was not made; `nil` if it was made.
     func add(_ entry: Entry, _ error: PluginError?, to logger: Logger) {
@@ -47,7 +47,7 @@ final class PageLog: Sendable {
         if let version = entry.version { metadata["version"] = "\(version.onOneLine)" }
         if let address = entry.address { metadata["address"] = "\(address)" }
         if entry.force { metadata["force"] = "true" }
-        logger.notice("A change of modules by the page", metadata: metadata)
+        logger.notice("A change of modules from the page", metadata: metadata)
     }
 
     /// The last changes, the newest first.

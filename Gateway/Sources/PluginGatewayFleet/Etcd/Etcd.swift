@@ -9,15 +9,15 @@ import PluginABI
 import PluginHost
 import Synchronization
 
-/// A client of etcd, by its JSON interface over HTTP (`/v3/…`), for etcd 3.4 or later.
+/// A client of etcd that uses its JSON interface over HTTP (`/v3/…`), for etcd 3.4 or later.
 ///
-/// Answers are bounded in size and time. All functions may be called from any thread.
+/// The size of answers, and the time to wait for them, are limited. All functions may be called from any thread.
 public final class Etcd: Sendable {
     /// The maximum size of an answer, in bytes.
     package static let answerLimit = 4 << 20
 
     private struct State {
-        /// The endpoint that is asked first: the one that answered last.
+        /// The endpoint that is tried first: the one that answered last.
         var endpoint = 0
         var token: String?
     }
@@ -65,12 +65,13 @@ public final class Etcd: Sendable {
 
     // MARK: Asking
 
-    /// Asks the endpoints in turn, and returns the first answer.
+    /// Sends a request to the endpoints in turn, and returns the first answer.
     ///
     /// - Parameters:
     ///   - path: The path, such as `/v3/kv/range`.
     ///   - body: The request.
-    ///   - changes: Whether it changes something: then no other endpoint is asked if one may have got the request.
+    ///   - changes: Whether the request changes something. If so, no other endpoint is tried once one may have received
+    ///     it.
     func ask(_ path: String, _ body: Value, changes: Bool) async throws(EtcdError) -> Value {
         do {
             return try await askEndpoints(path, body, changes: changes)
@@ -93,7 +94,7 @@ public final class Etcd: Sendable {
                 switch error.code {
                 case .unavailable: break
                 case .unknown:
-                    // The next one may be better.
+                    // The next endpoint may answer.
                     state.withLock { $0.endpoint = (number + 1) % count }
                     if changes { throw error }
                 default: throw error
@@ -214,8 +215,8 @@ public final class Etcd: Sendable {
                     length = 0
                     changed()
                 }
-                // Whatever a change says, it is not kept.
-                if length > 64 << 20 { throw EtcdError(.invalidAnswer, "\(endpoint) sent a change without an end.") }
+                // The content of a change is not needed.
+                if length > 64 << 20 { throw EtcdError(.invalidAnswer, "\(endpoint) sent a change over 64 MiB.") }
             }
         } catch let error as EtcdError {
             throw error

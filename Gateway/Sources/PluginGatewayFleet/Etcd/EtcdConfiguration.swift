@@ -2,16 +2,16 @@
 public struct EtcdConfiguration: Sendable {
     /// The URLs of the members of the etcd cluster, such as `https://10.0.0.1:2379`; 1 to 16. They are tried in turn.
     public var endpoints: [String]
-    /// The name of the user, if etcd asks for one, and the file with the password in its first line. etcd does not
+    /// The name of the user, if etcd requires one, and the file with the password in its first line. etcd does not
     /// accept a certificate as a user on its HTTP interface.
     public var user: String?
     public var passwordFile: String?
     /// The file with the certificates that sign those of etcd, in PEM; `nil` for those of the system.
     public var certificateAuthority: String?
-    /// The files with the certificates of this client and their key, in PEM, if etcd asks for them.
+    /// The files with the certificate of this client and its key, in PEM, if etcd requires them.
     public var certificate: String?
     public var key: String?
-    /// How long one answer of one endpoint may take.
+    /// How long one endpoint may take to answer a request.
     public var timeout: Duration = .seconds(2)
 
     /// - Parameter endpoints: The URLs of the members of the etcd cluster.
@@ -32,21 +32,21 @@ public struct EtcdConfiguration: Sendable {
     }
 }
 
-/// The reason why etcd did not do what was asked.
+/// The reason why a request to etcd failed.
 public struct EtcdError: Error, Sendable, CustomStringConvertible {
-    /// What kind of reason it is.
+    /// The kinds of reasons.
     public enum Code: Sendable {
         /// No endpoint answered. Nothing was changed.
         case unavailable
-        /// No answer came to a change: it is unknown whether it was made.
+        /// A change was not answered: it is unknown whether it was made.
         case unknown
         /// etcd answered with an error.
         case refused
         /// The lease has expired.
         case leaseNotFound
-        /// User or password are wrong, or may not do this.
+        /// The user or the password is wrong, or the user lacks a permission.
         case unauthenticated
-        /// The answer is too large, or is not one of etcd.
+        /// The answer is too large, or does not come from etcd.
         case invalidAnswer
     }
 
@@ -57,7 +57,8 @@ public struct EtcdError: Error, Sendable, CustomStringConvertible {
 }
 
 extension String {
-    /// The text without control characters, and of at most 300 characters, for logs and terminals: it may come from etcd.
+    /// The text without control characters, and of at most 300 characters, for logs and terminals, since it may come
+    /// from etcd.
     package var clean: String {
         let text = String(
             String.UnicodeScalarView(

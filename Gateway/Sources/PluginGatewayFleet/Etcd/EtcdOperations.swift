@@ -9,23 +9,23 @@ public struct EtcdEntry: Sendable, Hashable {
     public let created: Int
     /// The revision of the last change.
     public let modified: Int
-    /// The lease that it lives by; 0 for none.
+    /// The lease with which the key expires; 0 for none.
     public let lease: Int
 }
 
-/// What must hold for a transaction.
+/// A condition of a transaction.
 public enum EtcdCondition: Sendable {
     /// The key does not exist.
     case absent(String)
     /// The key was last changed at this revision; 0 if it does not exist.
     case unchanged(String, since: Int)
-    /// The key lives by this lease.
+    /// The key expires with this lease.
     case held(String, by: Int)
 }
 
 /// A step of a transaction.
 public enum EtcdOperation: Sendable {
-    /// Writes a key. Lease 0: it stays.
+    /// Writes a key. With lease 0, it does not expire.
     case put(String, [UInt8], lease: Int = 0)
     case delete(String)
     /// Reads the keys that begin with a prefix, at most this many.
@@ -36,12 +36,13 @@ public enum EtcdOperation: Sendable {
 }
 
 extension Etcd {
-    /// Makes a transaction. Several reads in one see the same moment.
+    /// Executes a transaction. All its reads see the state at the same moment.
     ///
     /// - Parameters:
-    ///   - conditions: What must hold; otherwise nothing is done.
-    ///   - operations: What is done.
-    /// - Returns: For each operation, the keys that it has read, and how many there are; `nil` if a condition does not hold.
+    ///   - conditions: What must be true; otherwise nothing is done.
+    ///   - operations: The operations to execute.
+    /// - Returns: For each operation, the keys that it has read, and how many there are; `nil` if a condition is not
+    ///   met.
     /// - Throws: An ``EtcdError``; with ``EtcdError/Code/unknown``, changes may have been made.
     public func transact(
         if conditions: [EtcdCondition] = [], _ operations: [EtcdOperation]
@@ -53,12 +54,12 @@ extension Etcd {
             "/v3/kv/txn",
             ["compare": .list(conditions.map(\.json)), "success": .list(operations.map(\.json))], changes: changes)
         guard answer["header"] != nil else {
-            throw EtcdError(.invalidAnswer, "etcd answered a transaction with something else.")
+            throw EtcdError(.invalidAnswer, "etcd answered a transaction with an unexpected result.")
         }
         guard answer["succeeded"]?.bool == true else { return nil }
         let responses = answer["responses"]?.list ?? []
         guard responses.count == operations.count else {
-            throw EtcdError(.invalidAnswer, "etcd answered only a part of a transaction.")
+            throw EtcdError(.invalidAnswer, "etcd answered only part of a transaction.")
         }
         return responses.map { response in
             let range = response["response_range"]
@@ -79,7 +80,7 @@ extension Etcd {
     /// - Parameters:
     ///   - key: The key.
     ///   - value: The value.
-    ///   - lease: The lease that it lives by; 0 for none.
+    ///   - lease: The lease with which the key expires; 0 for none.
     public func put(_ key: String, _ value: [UInt8], lease: Int = 0) async throws(EtcdError) {
         _ = try await transact([.put(key, value, lease: lease)])
     }
@@ -88,7 +89,7 @@ extension Etcd {
 
     /// Makes a lease.
     ///
-    /// - Parameter seconds: How long it lives after the last ``keepAlive(_:)``, 1 or more.
+    /// - Parameter seconds: After how many seconds without ``keepAlive(_:)`` it expires, 1 or more.
     /// - Returns: Its number.
     public func grantLease(_ seconds: Int) async throws(EtcdError) -> Int {
         let answer = try await ask("/v3/lease/grant", ["TTL": .string("\(seconds)")], changes: false)
@@ -109,7 +110,7 @@ extension Etcd {
         }
     }
 
-    /// Ends a lease: its keys are gone.
+    /// Ends a lease, and deletes its keys.
     ///
     /// - Parameter lease: Its number.
     public func revoke(_ lease: Int) async throws(EtcdError) {
@@ -118,12 +119,12 @@ extension Etcd {
 
     // MARK: JSON
 
-    /// 64-bit numbers are texts in the JSON of etcd; zeros are left out.
+    /// etcd writes 64-bit numbers as JSON strings, and omits zeros.
     static func int(_ value: Value?) -> Int? { value?.int ?? value?.string.flatMap { Int($0) } }
 
     static func encode(_ text: String) -> String { Data(text.utf8).base64EncodedString() }
 
-    /// The first key after all that begin with a prefix.
+    /// Returns the first key after all keys that begin with a prefix.
     static func end(of prefix: String) -> String {
         // Prefixes end with “/”.
         precondition(prefix.hasSuffix("/"))

@@ -4,7 +4,7 @@ import PluginGateway
 import PluginHost
 
 extension FleetMember {
-    /// Brings a starting host to what is desired, before it is put into the balancer.
+    /// Makes a starting host serve what is desired, before it is put into the balancer.
     func join() async {
         for folder in gateway.host.configuration.folders { ModuleFiles.removeCopies(in: folder) }
         let asking = Task { try? await look() }
@@ -42,7 +42,7 @@ extension FleetMember {
         }
     }
 
-    /// Replaces a module whose release is not the desired one, while no other host does a step.
+    /// Replaces a module whose release is not the desired one, while no other host takes a step.
     ///
     /// - Returns: Whether something was done.
     func pursue(_ snapshot: FleetSnapshot) async throws(EtcdError) -> Bool {
@@ -60,7 +60,7 @@ extension FleetMember {
         }
     }
 
-    /// - Returns: Whether it was tried; false if the step was overtaken.
+    /// - Returns: Whether it was tried; false if another host has taken over the step.
     @discardableResult
     private func pursue(_ module: String, _ release: ModuleRelease, drain: Duration?) async -> Bool {
         do throws(FleetError) {

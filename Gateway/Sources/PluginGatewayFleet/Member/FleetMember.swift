@@ -5,8 +5,9 @@ public import PluginGateway
 import PluginHost
 public import ServiceLifecycle
 
-/// A host that takes part in a fleet: it tells etcd what it serves, brings itself to what is desired, and does its steps
-/// of rollouts. A service of the group that runs the gateway, after ``/PluginGateway/PluginGateway/readiness``.
+/// A host that takes part in a fleet: it reports to etcd what it serves, switches to what is desired, and takes its
+/// steps of rollouts. It is a service of the group that runs the gateway, after
+/// ``/PluginGateway/PluginGateway/readiness``.
 ///
 /// The gateway is taken out (`/readyz` answers 503) until the host has started and serves what is desired, if etcd
 /// answers within ``FleetConfiguration/joinTimeout``. Calls never wait for etcd.
@@ -18,16 +19,16 @@ public actor FleetMember: ServiceLifecycle.Service {
     let logger: Logger
     let served: ServedModules
 
-    /// The lease that the host lives by; 0 for none.
+    /// The lease of the host; 0 for none.
     var lease = 0
     var state = HostRecord.State.starting
-    /// What keeps the host from the rollout.
+    /// Why the host cannot take part in the rollout.
     var stepProblem: String?
-    /// The step that the host does, while it holds the lock.
+    /// The step that the host is taking, while it holds the lock.
     var step: StepInProgress?
-    /// How long the host waits after a step that was overtaken.
+    /// How long the host waits after another host has taken over its step.
     var overtakenPause = Pause()
-    /// Says this process apart from others with the same name.
+    /// Distinguishes this process from others with the same name.
     private let process = String(UInt64.random(in: .min ... .max), radix: 16)
     /// What was last written to etcd under ``lease``.
     private var published: HostRecord?
@@ -42,13 +43,13 @@ public actor FleetMember: ServiceLifecycle.Service {
     private let wakes: AsyncStream<Void>
     private let waker: AsyncStream<Void>.Continuation
 
-    /// Makes a member, and takes the gateway out until it has joined.
+    /// Creates a member, and takes the gateway out until it has joined.
     ///
     /// - Parameters:
     ///   - gateway: The gateway.
     ///   - configuration: The settings.
     ///   - logger: The log.
-    /// - Throws: An ``EtcdError`` for files of TLS that cannot be used.
+    /// - Throws: An ``EtcdError`` if a file for TLS cannot be used.
     public init(
         _ gateway: PluginGateway, _ configuration: FleetConfiguration,
         logger: Logger = Logger(label: "PluginGatewayFleet")
@@ -63,7 +64,7 @@ public actor FleetMember: ServiceLifecycle.Service {
 
     var name: String { configuration.name }
 
-    /// What keeps the host from what is desired.
+    /// Why the host does not serve what is desired; `nil` if it does.
     var problem: String? { stepProblem ?? failedReleases.min { $0.key < $1.key }?.value.reason }
 
     /// Runs until the group ends, or the task is cancelled.
@@ -92,7 +93,7 @@ public actor FleetMember: ServiceLifecycle.Service {
 
     // MARK: The lease
 
-    /// Keeps the lease, and makes a new one when it was lost.
+    /// Keeps the lease alive, and creates a new one if it has expired.
     private func keepLease() async {
         var pause = Pause()
         while !Task.isCancelled {
@@ -119,7 +120,7 @@ public actor FleetMember: ServiceLifecycle.Service {
 
     private func forgetLease() { (lease, published) = (0, nil) }
 
-    /// Writes what this host is, if that has changed.
+    /// Writes the record of this host, if it has changed.
     func publish() async throws(EtcdError) {
         guard lease != 0 else { return }
         let modules = (try? await onThread { [served] in served.all() }) ?? []
@@ -154,7 +155,8 @@ public actor FleetMember: ServiceLifecycle.Service {
         if lease == self.lease { published = record }
     }
 
-    /// Throws if the key of this host belongs to another process. A key without a lease is not one of a host.
+    /// Throws an error if the key of this host belongs to another process. A key without a lease does not belong to a
+    /// host.
     private func checkIsFree(_ other: EtcdEntry?, _ lease: Int) throws(EtcdError) {
         guard let other, other.lease != 0, other.lease != lease else { return }
         let value = FleetKeys.value(other.value)
@@ -162,7 +164,7 @@ public actor FleetMember: ServiceLifecycle.Service {
         throw EtcdError(
             .refused,
             "Another host, at \(value?["address"]?.string?.clean ?? "an unknown address"), has the name “\(name)”. Give "
-                + "this one another name, or wait until that one is gone: for the lease of one that was killed.")
+                + "this one another name, or wait until that one is gone; if it was killed, until its lease expires.")
     }
 
     /// Whether the other hosts know this one.
@@ -189,7 +191,7 @@ public actor FleetMember: ServiceLifecycle.Service {
             let start = ContinuousClock.now
             await withTaskGroup { [etcd, keys, waker] group in
                 group.addTask { try? await etcd.watch(keys.all) { waker.yield() } }
-                // A connection can be gone without a word.
+                // A connection can be lost unnoticed.
                 group.addTask { try? await Task.sleep(for: .seconds(.random(in: 60...90))) }
                 await group.next()
                 group.cancelAll()
@@ -211,7 +213,7 @@ public actor FleetMember: ServiceLifecycle.Service {
         for await _ in wakes where !Task.isCancelled {
             do throws(EtcdError) {
                 repeat { try await publish() } while try await act(try await look()) && !Task.isCancelled
-                // What keeps the host from its step.
+                // Why the host cannot take its step.
                 try await publish()
             } catch {
                 logger.debug("\(error)")
@@ -254,7 +256,8 @@ public actor FleetMember: ServiceLifecycle.Service {
     }
 }
 
-/// Pauses between tries: longer each time, up to 3 seconds, and never the same for two hosts.
+/// The pauses between attempts: longer each time, up to 3 seconds, and of random length, so that hosts do not all retry
+/// at the same time.
 struct Pause {
     private var length = 0.1
 

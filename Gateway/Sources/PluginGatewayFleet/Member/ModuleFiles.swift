@@ -10,7 +10,7 @@ enum ModuleFiles {
     ///
     /// - Parameters:
     ///   - path: The file.
-    ///   - copy: An open file that gets the same bytes.
+    ///   - copy: An open file to which the same bytes are written.
     static func digest(_ path: String, copyTo copy: FileHandle? = nil) throws -> String {
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
@@ -45,7 +45,7 @@ enum ModuleFiles {
         let copy = "\(folder)/\(copyPrefix)\(UUID().uuidString)"
         guard FileManager.default.createFile(atPath: copy, contents: nil, attributes: [.posixPermissions: 0o755]),
             let handle = FileHandle(forWritingAtPath: copy)
-        else { throw FleetError("No file can be made in \(folder).") }
+        else { throw FleetError("No file can be created in \(folder).") }
         do {
             defer { try? handle.close() }
             let digest = try digest("\(store)/\(name)", copyTo: handle)
@@ -63,7 +63,7 @@ enum ModuleFiles {
 
     private static let copyPrefix = ".fleet-next-"
 
-    /// Removes the copies that a killed process has left in a plugins folder.
+    /// Removes the copies that a killed process has left behind in a plugins folder.
     static func removeCopies(in folder: String) {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
         where name.hasPrefix(copyPrefix) {

@@ -6,13 +6,13 @@ import PluginHost
 import Synchronization
 
 extension FleetMember {
-    /// Lets the host serve a release of a module, and waits until it does.
+    /// Makes the host serve a release of a module, and waits until it does.
     ///
     /// - Parameters:
     ///   - module: The module.
     ///   - release: The release.
-    ///   - drain: How long the host is out of the balancer before, if others are ready; `nil` if it is not in it.
-    /// - Throws: A ``FleetError``. The host then serves what it did before, or another version than wanted.
+    ///   - drain: How long the host leaves the balancer first, if others are ready; `nil` if it is not in the balancer.
+    /// - Throws: A ``FleetError``. The host then serves what it did before, or a version other than the requested one.
     func replace(_ module: String, by release: ModuleRelease, drain: Duration?) async throws(FleetError) {
         let current = served.named(module)
         if current?.record.release.digest == release.digest { return }
@@ -27,9 +27,9 @@ extension FleetMember {
             }
         }
         let folder = try folder(of: module)
-        // Before the host is taken out: a file that is missing or wrong changes nothing.
+        // The host is not taken out yet, so that a missing or wrong file changes nothing.
         let copy = try await blocking { try ModuleFiles.stage(release, from: store, into: folder) }
-        // Unless it was put in its place.
+        // Unless it has already been put in place.
         defer { unlink(copy) }
         try await outOfBalancer(drain) { () throws(FleetError) in
             let failures = Failures(self.gateway.host, path)
@@ -42,7 +42,7 @@ extension FleetMember {
         }
     }
 
-    /// Lets the host serve again what it served before a rollout.
+    /// Makes the host serve again what it served before a rollout.
     ///
     /// - Parameters:
     ///   - rollout: The rollout.
@@ -120,7 +120,8 @@ extension FleetMember {
         return status.file
     }
 
-    /// Throws if there is a file at the path for a module that does not serve, and it is not one of that module.
+    /// Throws an error if there is a file at the path for a module that does not serve, and the file does not contain
+    /// the module.
     private static func checkPath(_ path: String, _ module: String, _ host: PluginHost) throws {
         var status = stat()
         guard lstat(path, &status) == 0 else { return }
@@ -133,8 +134,8 @@ extension FleetMember {
                 + ". Rename or remove it.")
     }
 
-    /// Takes the host out of the balancer while it does something, if another host is ready to serve in its place, and looks
-    /// right before that whether it is still to be done.
+    /// Takes the host out of the balancer while it does something, if another host is ready to serve in its place.
+    /// Checks right before whether it still has to be done.
     private func outOfBalancer(
         _ drain: Duration?, _ body: () async throws(FleetError) -> Void
     ) async throws(FleetError) {
@@ -167,7 +168,7 @@ extension FleetMember {
             let now = served.named(module)?.record
             if let now, now.release.digest == release.digest {
                 if now.release.version == release.version { return }
-                // Of a module that has not started, the file is known before its version.
+                // The file of a module that has not started is known before its version.
                 if now.generation > 0 {
                     throw FleetError(
                         "The file \(release.file ?? "") is \(module) \(now.release.version), not \(release.version).")

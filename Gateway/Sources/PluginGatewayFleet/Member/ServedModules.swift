@@ -7,12 +7,13 @@ final class ServedModules: Sendable {
     /// A module that serves.
     struct Served: Sendable {
         var record: HostRecord.Module
-        /// The path in the plugins folder; other texts for modules without a file there.
+        /// The path in the plugins folder; another text for a module without a file there.
         var path: String
     }
 
     private let host: PluginHost
-    /// The content of a file, without reading it: a generation never changes, and a file that is written looks different.
+    /// Identifies the content of a file without reading it: a generation never changes, and a rewritten file has
+    /// another status.
     private struct Content: Hashable {
         var generation: Int?
         var path = ""
@@ -25,7 +26,7 @@ final class ServedModules: Sendable {
 
     init(_ host: PluginHost) { self.host = host }
 
-    /// The modules of files. Reads the files of those that are new.
+    /// Returns the modules that were loaded from files. Reads the files of new ones.
     func all() -> [Served] {
         let modules = host.modules.filter { $0.state == .active || $0.state == .registered }
         let served = modules.compactMap(served)

@@ -5,9 +5,9 @@ import PluginGateway
 import PluginHost
 
 extension FleetMember {
-    /// Does what there is to do for this host.
+    /// Takes the next step of this host, if there is one.
     ///
-    /// - Returns: Whether something was done, so that there may be more.
+    /// - Returns: Whether something was done, in which case there may be more to do.
     func act(_ snapshot: FleetSnapshot) async throws(EtcdError) -> Bool {
         guard isKnown else { return false }
         // The end of the last step could not be written.
@@ -22,7 +22,7 @@ extension FleetMember {
                 case .back, .failed:
                     stepProblem =
                         "The rollout of \(rollout.module) \(rollout.release.shown) is running, but this host has gone back. "
-                        + "End it by “fleet back”."
+                        + "End it with “fleet back”."
                     return false
                 case .replacing, .observing, nil:
                     let isCurrent: @Sendable (FleetSnapshot) -> Bool = { snapshot in
@@ -52,36 +52,36 @@ extension FleetMember {
         return try await pursue(snapshot)
     }
 
-    /// The end of a step before its time.
+    /// The reason why a step ended early.
     enum StepError: Error {
         case etcd(EtcdError)
-        /// The rollout is another one, has another state, or the lock is lost.
+        /// There is another rollout, its state has changed, or the lock was lost.
         case overtaken
     }
 
-    /// What must still hold right before a module is replaced.
+    /// What must still be true right before a module is replaced.
     struct StepInProgress {
         let lease: Int
         let isCurrent: @Sendable (FleetSnapshot) -> Bool
     }
 
-    /// Throws unless the host still holds the lock, and its step is still to be done.
+    /// Throws an error unless the host still holds the lock, and its step still has to be taken.
     func checkStep() async throws(FleetError) {
         guard let step else { return }
         let snapshot = try? await look()
         guard let snapshot, snapshot.lockLease == step.lease, step.isCurrent(snapshot) else {
-            throw FleetError("The step is not this host's any more.", isOvertaken: true)
+            throw FleetError("The step no longer belongs to this host.", isOvertaken: true)
         }
     }
 
     // MARK: The lock
 
-    /// Does a step while no other host does one.
+    /// Takes a step while no other host takes one.
     ///
     /// - Parameters:
-    ///   - isCurrent: Whether the step is still to be done.
+    ///   - isCurrent: Whether the step still has to be taken.
     ///   - body: The step.
-    /// - Returns: Whether it was done.
+    /// - Returns: Whether it was taken.
     func locked(
         while isCurrent: @escaping @Sendable (FleetSnapshot) -> Bool, _ body: () async throws(StepError) -> Void
     ) async throws(EtcdError) -> Bool {
@@ -89,7 +89,7 @@ extension FleetMember {
         let lock: [EtcdOperation] = [.put(keys.lock, Array(name.utf8), lease: lease)]
         let isFree: [EtcdCondition] = [.absent(keys.lock), .held(keys.host(name), by: lease)]
         if try await etcd.transact(if: isFree, lock) == nil {
-            // It may be from a step whose end could not be written.
+            // The lock may be left from a step whose end could not be written.
             guard try await etcd.transact(if: [.held(keys.lock, by: lease)], lock) != nil else { return false }
         }
         step = StepInProgress(lease: lease, isCurrent: isCurrent)
@@ -99,7 +99,7 @@ extension FleetMember {
         } catch {
             try? await unlock(lease)
             if case .etcd(let error) = error { throw error }
-            // The end of the lock wakes this host up, too.
+            // The release of the lock wakes this host up, too.
             let length = overtakenPause.next()
             try? await Task.sleep(for: length)
             return false
@@ -196,7 +196,7 @@ extension FleetMember {
         }
     }
 
-    /// Observes a new version until it has served long enough, or is not good enough.
+    /// Observes a new version until it has served long enough, or exceeds a limit.
     private func observe(
         _ rollout: RolloutRecord, before: Observation
     ) async -> (Observation, problem: String?, isCut: Bool) {
@@ -249,11 +249,11 @@ extension FleetMember {
         try await update(rollout.id) { record in record.steps[name]?.state = .back }
     }
 
-    /// Ends a rollout, if all hosts have done their steps.
+    /// Ends a rollout if all hosts have taken their steps.
     private func finish(_ snapshot: FleetSnapshot, _ rollout: RolloutRecord) async throws(EtcdError) -> Bool {
         var record = rollout
         var operations: [EtcdOperation] = []
-        // Also those that are away at the moment, unless they were dropped.
+        // Including those that are missing at the moment, unless they were dropped.
         guard rollout.awaitedHosts.isEmpty else { return false }
         if rollout.state == .running {
             guard snapshot.hosts.keys.allSatisfy({ rollout.steps[$0]?.state == .done }) else { return false }
@@ -280,7 +280,7 @@ extension FleetMember.StepError {
 }
 
 extension RolloutRecord {
-    /// Lets all hosts go back that have begun.
+    /// Makes all hosts go back that have begun.
     fileprivate mutating func turnBack(_ reason: String, _ host: String) {
         steps[host]?.reason = reason
         guard state == .running || state == .paused else { return }

@@ -1,22 +1,22 @@
 public import PluginABI
 import PluginHost
 
-/// What etcd says about the fleet at one moment.
+/// The state of the fleet in etcd at one moment.
 public struct FleetSnapshot: Sendable {
-    /// The hosts whose leases live, by name.
+    /// The hosts whose leases have not expired, by name.
     public var hosts: [String: HostRecord] = [:]
-    /// What is to serve, by the name of the module.
+    /// The desired releases, by the name of the module.
     public var desired: [String: ModuleRelease] = [:]
     /// The current or last rollout.
     public var rollout: RolloutRecord?
-    /// The name of the host that takes its step.
+    /// The name of the host that is taking its step.
     public var lockHolder: String?
-    /// What cannot be read, one text for each key. It is ignored.
+    /// The problems of keys that cannot be read, and are ignored; one text for each key.
     public var problems: [String] = []
 
-    /// The leases that the keys of the hosts live by, by name, also of those that cannot be read.
+    /// The leases of the hosts' keys, by name, including keys that cannot be read.
     var hostLeases: [String: Int] = [:]
-    /// The lease of the host that takes its step; 0 for none.
+    /// The lease of the host that is taking its step; 0 for none.
     var lockLease = 0
     /// The revision of ``rollout``; 0 if there is none. Also set if it cannot be read.
     var rolloutRevision = 0
@@ -121,14 +121,14 @@ struct FleetKeys: Sendable {
 }
 
 extension FleetSnapshot {
-    /// The hosts that the active rollout waits for although they are not known at the moment, by name. They return, or are
-    /// dropped by ``FleetControl/resume(without:)``.
+    /// The names of the hosts that the active rollout waits for although they are missing. They return, or are dropped
+    /// by ``FleetControl/resume(without:)``.
     public var missingHosts: [String] {
         guard let rollout, rollout.isActive else { return [] }
         return rollout.awaitedHosts.filter { hosts[$0] == nil }.sorted()
     }
 
-    /// All of it, for programs.
+    /// The whole snapshot, as `fleet status --json` prints it.
     public var json: Value {
         var entries: [String: Value] = [
             "hosts": .map(hosts.mapValues(\.json)), "desired": .map(desired.mapValues(\.json)),

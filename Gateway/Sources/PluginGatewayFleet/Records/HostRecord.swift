@@ -1,15 +1,15 @@
 import PluginABI
 
-/// What a host says about itself, under `hosts/NAME`, as long as its lease lives.
+/// What a host reports about itself, under `hosts/NAME`, until its lease expires.
 public struct HostRecord: Sendable, Hashable {
     /// What a host is doing.
     public enum State: String, Sendable {
-        /// It is starting, and brings itself to what is desired.
+        /// It is starting, and switches to what is desired.
         case starting
         case ready
         /// It has taken itself out of the balancer, to replace a module.
         case replacing
-        /// It ends.
+        /// It is ending.
         case leaving
     }
 
@@ -23,13 +23,13 @@ public struct HostRecord: Sendable, Hashable {
 
     /// The name of the host.
     public var name: String
-    /// Where it serves.
+    /// The address at which it serves.
     public var address: String
     public var state: State
     public var modules: [Module]
-    /// What keeps it from what is desired.
+    /// Why it does not serve what is desired; `nil` if it does.
     public var problem: String?
-    /// A random text of the process, which says apart two processes with one name.
+    /// A random text that distinguishes two processes with the same name.
     var process: String?
 
     /// The most modules that a record lists.

@@ -1,6 +1,6 @@
 import PluginABI
 
-/// A version of a module, by the content of its file.
+/// A version of a module, identified by the content of its file.
 public struct ModuleRelease: Sendable, Hashable {
     /// The version that the file declares.
     public var version: String
@@ -37,7 +37,8 @@ public struct ModuleRelease: Sendable, Hashable {
             }
     }
 
-    /// Whether a text can be the name of a file in the store: no path, not hidden, nothing that a terminal acts on.
+    /// Whether a text can be the name of a file in the store: no path, not hidden, and without characters that a
+    /// terminal interprets.
     static func isFile(_ text: String) -> Bool {
         (1...255).contains(text.utf8.count) && !text.hasPrefix(".")
             && text.utf8.allSatisfy {

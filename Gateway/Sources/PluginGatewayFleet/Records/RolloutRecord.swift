@@ -2,7 +2,7 @@ import PluginABI
 
 /// A rollout of a module, under `rollout`: the current one, or the last.
 public struct RolloutRecord: Sendable, Hashable {
-    /// How far it is.
+    /// The state of a rollout.
     public enum State: String, Sendable {
         /// Hosts replace the module, one after the other.
         case running
@@ -20,7 +20,7 @@ public struct RolloutRecord: Sendable, Hashable {
 
     /// What a host has done.
     public struct Step: Sendable, Hashable {
-        /// How far a host is.
+        /// The state of a host's step.
         public enum State: String, Sendable {
             case replacing, observing, done, back, failed
         }
@@ -33,7 +33,7 @@ public struct RolloutRecord: Sendable, Hashable {
         public var reason: String?
     }
 
-    /// When a new version is good enough.
+    /// The limits that a new version must not exceed.
     public struct Limits: Sendable, Hashable {
         /// How many calls a host must have observed before it judges.
         public var minimumCalls = 20
@@ -41,13 +41,13 @@ public struct RolloutRecord: Sendable, Hashable {
         public var maximumErrorRate: Double? = 0.05
         /// The longest duration that 99 of 100 calls may take, in milliseconds.
         public var maximumLatency: Double?
-        /// How many times as long they may take as with the version before, on the same host.
+        /// How many times as long they may take as with the previous version, on the same host.
         public var maximumLatencyRatio: Double?
 
         public init() {}
     }
 
-    /// Says apart two rollouts, even of the same version.
+    /// Distinguishes two rollouts, even of the same version.
     public var id: String
     public var module: String
     public var release: ModuleRelease
@@ -61,15 +61,15 @@ public struct RolloutRecord: Sendable, Hashable {
     public var limits: Limits
     /// The steps of the hosts, by their names.
     public var steps: [String: Step]
-    /// The hosts that were known at the beginning. Each must do its step, unless it is in ``dropped``.
+    /// The hosts that were known at the beginning. Each must take its step, unless it is in ``dropped``.
     public var hosts: Set<String> = []
-    /// The hosts that are not waited for as long as they are away.
+    /// The hosts that the rollout does not wait for while they are missing.
     public var dropped: Set<String> = []
 
     /// The most hosts that a rollout lists.
     static let stepLimit = 1000
 
-    /// Whether hosts may still have something to do. Only then, another rollout is refused.
+    /// Whether hosts may still have something to do. While this is true, another rollout is refused.
     public var isActive: Bool { state == .running || state == .paused || state == .goingBack }
 
     var json: Value {
@@ -126,7 +126,7 @@ public struct RolloutRecord: Sendable, Hashable {
     /// - Parameters:
     ///   - id: A name that no other rollout has.
     ///   - module: The module.
-    ///   - release: What is to serve.
+    ///   - release: The release to serve.
     init(id: String, module: String, release: ModuleRelease, drain: Double, soak: Double, limits: Limits) {
         (self.id, self.module, self.release, self.state) = (id, module, release, .running)
         (self.drain, self.soak, self.limits, self.steps) = (drain, soak, limits, [:])
@@ -141,8 +141,8 @@ extension RolloutRecord {
         return .milliseconds(max(min(5000, max(1000, soak * 500)), (before?.latency ?? 0) * 10))
     }
 
-    /// The hosts that still have something to do, whether they are known at the moment or not. Those that join later are
-    /// not among them.
+    /// The hosts that still have something to do, including those that are missing. Hosts that join later are not among
+    /// them.
     var awaitedHosts: Set<String> {
         let names = state == .goingBack ? Set(steps.keys) : hosts.union(steps.keys)
         return names.subtracting(dropped).filter { name in
@@ -173,10 +173,10 @@ extension RolloutRecord.Step {
     }
 }
 
-/// What a host has seen of a module's calls by HTTP.
+/// What a host has observed of a module's calls over HTTP.
 public struct Observation: Sendable, Hashable {
     public var calls: Int
-    /// How many of them the module has failed.
+    /// How many of them failed because of the module.
     public var errors: Int
     /// The duration that 99 of 100 calls did not exceed, in milliseconds; `nil` if there were none.
     public var latency: Double?
@@ -196,11 +196,11 @@ public struct Observation: Sendable, Hashable {
         (self.calls, self.errors, self.latency) = (calls, errors, latency)
     }
 
-    /// Returns why this is not good enough; `nil` if it is, or if there were too few calls.
+    /// Returns which limit is exceeded; `nil` if none is, or if there were too few calls.
     ///
     /// - Parameters:
     ///   - limits: The limits.
-    ///   - before: What was observed of the version before; `nil` if that is not known.
+    ///   - before: What was observed of the previous version; `nil` if that is not known.
     func problem(_ limits: RolloutRecord.Limits, before: Observation?) -> String? {
         guard calls >= limits.minimumCalls else { return nil }
         let rate = Double(errors) / Double(calls)

@@ -4,7 +4,7 @@ import NIOHTTP1
 import PluginABI
 import Synchronization
 
-/// Receives an answer: as a whole, or in the parts that a stream consists of. It is used on one event loop.
+/// Receives an answer: as a whole, or in the parts of a stream. It is used on one event loop.
 final class AnswerReader: HTTPClientResponseDelegate {
     typealias Response = Void
 
@@ -12,14 +12,14 @@ final class AnswerReader: HTTPClientResponseDelegate {
     enum Part: Sendable {
         /// Bytes of the lines.
         case lines([UInt8])
-        /// The events that are complete, or why there can be no more.
+        /// The events that are complete, or the reason why no more can follow.
         case events(Result<[EventReader.Event], PluginError>)
     }
 
     /// The types of bodies.
     enum Kind: Sendable {
         case json, bytes, problem, lines, events
-        /// One that no gateway sends.
+        /// A type that no gateway sends.
         case other
     }
 
@@ -33,7 +33,7 @@ final class AnswerReader: HTTPClientResponseDelegate {
         /// Whether the head of the request was written to a connection.
         var isSent = false
         var hasHead = false
-        /// Whether the head tells how the end of the body is found. If not, half a body looks like a whole one.
+        /// Whether the head states how to find the end of the body. If it does not, a truncated body looks complete.
         var hasLength = true
         /// Whether the body was cut off because of its size.
         var isTooLarge = false
@@ -42,12 +42,13 @@ final class AnswerReader: HTTPClientResponseDelegate {
     private let state = Mutex(Answer())
     private let events: Mutex<EventReader>
     private let limit: Int
-    /// Gets the parts of a stream; returns when the next one may come. `nil` if there are no streams.
+    /// Receives the parts of a stream, and returns a future that succeeds when it can take the next one. `nil` if there
+    /// are no streams.
     private let stream: (@Sendable (Part, any EventLoop) -> EventLoopFuture<Void>)?
 
     /// - Parameters:
     ///   - limit: The maximum size of a body, in bytes.
-    ///   - stream: Gets the parts of lines and events.
+    ///   - stream: Receives the parts of lines and events.
     init(
         limit: Int, stream: (@Sendable (Part, any EventLoop) -> EventLoopFuture<Void>)? = nil
     ) {
@@ -59,7 +60,7 @@ final class AnswerReader: HTTPClientResponseDelegate {
     /// Whether it takes long to read the body.
     var isLarge: Bool { state.withLock { $0.body.count > 64 << 10 } }
 
-    /// How much of a body is kept that no gateway sends: for people.
+    /// How many bytes are kept of a body that no gateway sends, to quote it in an error.
     private static let excerpt = 4096
 
     private struct TooLarge: Error {}

@@ -8,7 +8,7 @@ final class AwaitedOutcome<Success: Sendable>: Sendable {
     private let result = Mutex<Result<Success, PluginError>?>(nil)
     private let arrived = DispatchSemaphore(value: 0)
 
-    /// Sets the outcome. To be called once.
+    /// Sets the outcome. Must be called exactly once.
     func set(_ outcome: Result<Success, PluginError>) {
         result.withLock { $0 = outcome }
         arrived.signal()
@@ -19,7 +19,7 @@ final class AwaitedOutcome<Success: Sendable>: Sendable {
         return result.withLock(\.self)!
     }
 
-    /// Waits until a deadline; `nil` if nothing has come.
+    /// Waits for the outcome until a deadline. Returns `nil` if the deadline passes first.
     func wait(until deadline: NIODeadline) -> Result<Success, PluginError>? {
         let time = DispatchTime(uptimeNanoseconds: deadline.uptimeNanoseconds)
         guard arrived.wait(timeout: time) == .success else { return nil }

@@ -1,7 +1,7 @@
 import PluginABI
 
 /// The mounts that a call has passed, in the order from the first one: an entry `pluginhost=…` of `tracestate`, which
-/// modules, tracers and proxies hand on with the trace.
+/// modules, tracers and proxies pass on with the trace.
 ///
 /// Each mount adds 16 digits, which stand for the mount, the target and the action.
 enum CallChain {
@@ -10,7 +10,7 @@ enum CallChain {
     static let longest = 16
     private static let digits = 16
 
-    /// Returns the trace for a call that passes a mount. Without a trace, one is begun.
+    /// Returns the trace for a call that passes a mount. If there is no trace, a new one begins.
     ///
     /// - Parameters:
     ///   - mount: The number of the mount.

@@ -5,11 +5,11 @@ import PluginABI
 
 /// Why a call that was sent, or should have been, has no result.
 struct CallFailure: Sendable {
-    /// What is known of the action.
+    /// What is known about the action's effect.
     enum Effect { case none, unknown, known }
 
     var error: PluginError
-    /// Whether the other host is to blame, or what is between.
+    /// Whether the other host, or something on the way to it, is to blame.
     var isUnanswered: Bool
     var effect: Effect
     /// Whether sending the call again can help.
@@ -43,9 +43,9 @@ struct CallFailure: Sendable {
         (isUnanswered, isPassing) = (true, true)
     }
 
-    /// Events that end without a result.
+    /// A stream of events that ends without a result.
     init(endOfEventsFrom url: String) {
-        error = .unavailable("The events from \(url) have ended without a result.")
+        error = .unavailable("The stream of events from \(url) ended without a result.")
         (isUnanswered, effect, isPassing) = (true, .unknown, true)
     }
 
@@ -59,7 +59,7 @@ struct CallFailure: Sendable {
         }
     }
 
-    /// Returns the reason in a description of an error of TLS, which is followed by places in its source.
+    /// Returns the reason in a description of an error of TLS, which is followed by locations in its source.
     private static func tls(_ text: String) -> String {
         guard let start = text.range(of: "OPENSSL_internal:")?.upperBound else { return text }
         return "TLS: " + text[start...].prefix { $0 != " " }
@@ -85,7 +85,7 @@ struct CallFailure: Sendable {
             // A code of the gateway; modules can have codes of the same name.
             guard error.source == nil else { return }
             switch error.code {
-            // Of several hosts, one that starts or ends is no reason to send no more calls.
+            // If one of several hosts is starting or ending, calls can still be sent to the others.
             case .hostStarting: (effect, isPassing) = (.none, true)
             case .hostStopping: (effect, isPassing) = (.unknown, true)
             case .noRoute:
@@ -105,7 +105,7 @@ struct CallFailure: Sendable {
         let type = answer.contentType.isEmpty ? "no type" : "the type \(answer.contentType)"
         let length = answer.hasLength || answer.body.isEmpty ? "" : " without a length"
         error = .unavailable(
-            "\(url) has answered with the status \(answer.status) and \(type)\(length), which is no answer of a gateway: "
+            "\(url) has answered with the status \(answer.status) and \(type)\(length), which is not from a gateway: "
                 + (excerpt.isEmpty ? "it is empty." : "“\(excerpt)”."))
     }
 

@@ -2,18 +2,18 @@ import PluginABI
 
 /// A call as a request: the parameters in the query and the body.
 struct CallRequest: Sendable {
-    /// The path and the query after the URL of the other host.
+    /// The path and the query that follow the URL of the other host.
     private(set) var path: String
     private(set) var body: [UInt8] = []
     private(set) var contentType = "application/json"
     /// The callbacks, by the names of their events.
     private(set) var callbacks: [String: Object] = [:]
 
-    /// - Parameter arguments: The arguments in declared order, as an action gets them: after them, the rest, if the action
-    ///   has one.
+    /// - Parameter arguments: The arguments in declared order, as an action receives them, followed by the rest if the
+    ///   action has one.
     /// - Throws: `notRepresentable` if they cannot be sent.
     init(_ target: String, _ action: OfferedTarget.Action, _ arguments: [Value]) throws(PluginError) {
-        // The names are checked, and contain nothing that means something in a URL.
+        // The names have been checked, and contain no characters with a meaning in a URL.
         path = "/call/\(target)/\(action.name)"
         var entries: [(parameter: OfferedTarget.Parameter, value: Value)] = []
         for (number, parameter) in action.parameters.enumerated() where number < arguments.count {
@@ -43,13 +43,13 @@ struct CallRequest: Sendable {
         body = Array(Value.map(rest).json.utf8)
     }
 
-    /// The bytes, if there are any among the values.
+    /// Returns the bytes, if there are any among the values.
     private static func bytes(in values: [Value]) -> Bytes? {
         for case .bytes(let bytes) in values { return bytes }
         return nil
     }
 
-    /// The parameters besides bytes as the query of a URL; `nil` if they are not all short text and numbers.
+    /// Returns the parameters other than bytes as the query of a URL; `nil` if they are not all short text and numbers.
     private static func query(_ entries: [(parameter: OfferedTarget.Parameter, value: Value)]) -> String? {
         var query = ""
         for (parameter, value) in entries where !parameter.isBytes {

@@ -2,9 +2,9 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// The threads that run code of the program, such as callbacks and the completions of asynchronous calls: neither those
-/// that all tasks of the program share, nor those of the connections, since such code may wait for other calls. There is
-/// a thread for each piece of code that runs or waits, up to a limit.
+/// The threads that run code of the program, such as callbacks and the completions of asynchronous calls: neither the
+/// threads that all tasks of the program share, nor those of the connections, since such code may wait for other calls.
+/// There is a thread for each piece of code that runs or waits, up to a limit.
 final class CallbackThreads: TaskExecutor {
     static let shared = CallbackThreads(limit: 512)
 
@@ -39,7 +39,7 @@ final class CallbackThreads: TaskExecutor {
         arrived.signal()
         guard needsThread, !startThread() else { return }
         state.withLock { $0.threads -= 1 }
-        // The system has no more threads. This one may come late, but it comes.
+        // The system has no more threads. The job may run late, but it does run.
         DispatchQueue.global().async { self.runNext() }
     }
 

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Keeps calls from a host that does not answer.
+/// Stops calls to a host that does not answer.
 final class CircuitBreaker: Sendable {
     /// What a breaker does with calls.
     enum State: String, Sendable {
@@ -14,7 +14,7 @@ final class CircuitBreaker: Sendable {
 
     private struct Contents {
         var state = State.closed
-        /// How often it has opened. A call belongs to the number at its start.
+        /// How often it has opened. A call belongs to the opening whose number was current when the call began.
         var opening = 0
         var failuresInRow = 0
         /// The last outcomes, the newest last; true for a failure.
@@ -26,7 +26,7 @@ final class CircuitBreaker: Sendable {
 
     private let settings: RemoteConfiguration.Breaker
     private let contents = Mutex(Contents())
-    /// Is told each change of the state.
+    /// Called after each change of the state.
     private let changed: @Sendable (State, _ reason: String) -> Void
 
     init(_ settings: RemoteConfiguration.Breaker, changed: @escaping @Sendable (State, String) -> Void) {
@@ -34,14 +34,15 @@ final class CircuitBreaker: Sendable {
     }
 
     var state: State { contents.withLock(\.state) }
-    /// Why it was opened last.
+    /// Why it last opened.
     var reason: String { contents.withLock(\.reason) }
 
-    /// Asks whether a call may be sent. Then its outcome must follow: ``succeed(_:)``, ``fail(_:_:sent:)`` or
+    /// Asks whether a call may be sent. If so, its outcome must be reported: ``succeed(_:)``, ``fail(_:_:sent:)`` or
     /// ``abandon(_:)``.
     ///
-    /// - Returns: How often the breaker had opened, for the outcome; `nil` if the call is refused. The outcomes of calls
-    ///   from before the last opening do not count: they say nothing about the probe, nor about what follows.
+    /// - Returns: How often the breaker has opened, to be passed with the outcome; `nil` if the call is refused. The
+    ///   outcomes of calls from before the last opening do not count: they say nothing about the probe, nor about what
+    ///   follows.
     func admit() -> Int? {
         let (opening, isProbe) = contents.withLock { contents -> (Int?, Bool) in
             switch contents.state {
@@ -75,7 +76,7 @@ final class CircuitBreaker: Sendable {
     ///
     /// - Parameters:
     ///   - opening: What ``admit()`` has returned.
-    ///   - reason: What has happened.
+    ///   - reason: What happened.
     ///   - start: When the call was sent, if its connection has failed. One host of several that vanishes takes many
     ///     calls with it at once, which count as one failure.
     func fail(_ opening: Int, _ reason: String, sent start: ContinuousClock.Instant?) {
@@ -103,13 +104,14 @@ final class CircuitBreaker: Sendable {
         if opens { changed(.open, reason) }
     }
 
-    /// Notes that a call has ended without telling whether the other host answers. A probe is then made again.
+    /// Notes that a call ended without showing whether the other host answers. If it was the probe, another one is
+    /// sent.
     ///
     /// - Parameter opening: What ``admit()`` has returned.
     func abandon(_ opening: Int) {
         let reopens = contents.withLock { contents in
             guard opening == contents.opening, contents.state == .halfOpen else { return false }
-            // The pause is over already.
+            // The pause is already over.
             contents.state = .open
             return true
         }

@@ -21,14 +21,14 @@ final class RemoteCall: Sendable {
         var task: HTTPClient.Task<Void>?
         var timer: Scheduled<Void>?
         var cursor: RemoteCursor?
-        /// Whether the parts of the attempt's answer count: those that are read after its end do not.
+        /// Whether the parts of the attempt's answer are used: those that are read after its end are not.
         var isOpen = false
         var hasCalledBack = false
         /// When the attempt was sent.
         var start = ContinuousClock.now
-        /// What the breaker has given out for the attempt.
+        /// What the breaker returned for the attempt.
         var opening = 0
-        /// Whether the breaker knows the outcome of the attempt.
+        /// Whether the outcome of the attempt has been reported to the breaker.
         var isSettled = true
     }
 
@@ -44,7 +44,7 @@ final class RemoteCall: Sendable {
     private let values: TypedValues
     private let state: Mutex<State>
 
-    /// - Parameter finish: Gets the outcome, once, on any thread.
+    /// - Parameter finish: Receives the outcome, once, on any thread.
     init(
         _ mount: Mount, _ target: OfferedTarget, _ action: OfferedTarget.Action, _ request: CallRequest,
         _ trace: TraceContext, until deadline: NIODeadline, in context: HostContext,
@@ -78,7 +78,7 @@ final class RemoteCall: Sendable {
 
     /// - Parameter failure: Why the call is sent again; `nil` if it is not.
     private func send(_ attempt: Int, _ clients: Mount.Clients, after failure: CallFailure?) {
-        // Its caller may have left meanwhile.
+        // The caller may no longer be waiting.
         if state.withLock(\.isOver) { return mount.leave() }
         guard let opening = mount.breaker.admit() else {
             over(.failure(failure?.error(isRetried: false) ?? .open(mount)))
@@ -99,7 +99,7 @@ final class RemoteCall: Sendable {
             }
             task.futureResult.whenComplete { result in
                 guard reader.isLarge else { return self.ended(result, reader, clients) }
-                // Reading it takes time, in which the connections would stand still.
+                // Reading it takes time, during which the connections would be blocked.
                 CallbackThreads.run { self.ended(result, reader, clients) }
             }
             if isOver { task.cancel() }
@@ -126,7 +126,7 @@ final class RemoteCall: Sendable {
                 url: mount.url + request.path, method: .POST, headers: headers,
                 body: .byteBuffer(ByteBuffer(bytes: request.body)))
         } catch {
-            throw .unavailable("No request can be made for \(mount.url): \(ForeignText.excerpt("\(error)".utf8)).")
+            throw .unavailable("No request can be created for \(mount.url): \(ForeignText.excerpt("\(error)".utf8)).")
         }
     }
 
@@ -142,7 +142,7 @@ final class RemoteCall: Sendable {
 
     // MARK: Ending
 
-    /// Ends the call before its answer, because its caller does not wait for it any more.
+    /// Ends the call before its answer, because its caller no longer waits for it.
     func cancel() {
         // The host cancels asynchronous calls at their deadline.
         if deadline <= .now() { return end(.late(action.name, mount.url), isUnanswered: true) }
@@ -159,7 +159,7 @@ final class RemoteCall: Sendable {
         task?.cancel()
     }
 
-    /// Tells the breaker the outcome of the attempt, unless it knows.
+    /// Reports the outcome of the attempt to the breaker, unless that has been done.
     ///
     /// - Parameter outcome: `nil` if it says nothing about the other host.
     private func settle(_ outcome: Result<Void, PluginError>?) {
@@ -173,15 +173,15 @@ final class RemoteCall: Sendable {
         case .failure(let error):
             mount.countUnanswered()
             let isLate = error.code == .deadlineExceeded
-            // Callers with little time must not keep the calls of others from a host that answers.
+            // Callers with short deadlines must not stop the calls of others to a host that answers.
             guard !isLate || .now - start >= fairTime else { return mount.breaker.abandon(opening) }
             mount.breaker.fail(opening, error.message, sent: isLate ? nil : start)
         case nil: mount.breaker.abandon(opening)
         }
     }
 
-    /// After which time without an answer the other host is to blame: that of calls without a timeout, nearly, as the
-    /// deadline is earlier than the end of that time after the request; but 2 seconds are enough.
+    /// The time without an answer after which the other host is to blame: slightly less than the timeout of calls that
+    /// set none, since their deadline passes before the request has waited that long; but at most 2 seconds.
     private var fairTime: Duration { min(mount.configuration.callTimeout * 0.9, .seconds(2)) }
 
     private func over(_ result: Result<Outcome, PluginError>) {
@@ -204,7 +204,7 @@ final class RemoteCall: Sendable {
         let answer = reader.answer
         if let cursor {
             if case .failure = result { cursor.finish(.unavailable("The connection to \(mount.url) was lost.")) }
-            cursor.finish(answer.kind == .events ? .unavailable("The events from \(mount.url) have no end.") : nil)
+            cursor.finish(answer.kind == .events ? .unavailable("The events from \(mount.url) did not end.") : nil)
             return mount.leave()
         }
         guard !isOver else {
@@ -242,7 +242,7 @@ final class RemoteCall: Sendable {
             guard let value = try? Value(foreign: answer.body) else { break }
             return .success(.value(values.value(value, of: action.result)))
         case .lines:
-            // No element has come.
+            // No element has arrived.
             let cursor = newCursor()
             state.withLock { $0.cursor = cursor }
             cursor.finish(nil)
@@ -264,7 +264,8 @@ final class RemoteCall: Sendable {
         }
     }
 
-    /// Returns the cursor that the call results in. When it is made, the caller gets it. `nil` if the attempt has ended.
+    /// Returns the cursor that is the result of the call. When it is created, the caller receives it. `nil` if the
+    /// attempt has ended.
     private func cursor(_ attempt: Int) -> RemoteCursor? {
         let made = newCursor()
         let (cursor, isNew) = state.withLock { state -> (RemoteCursor?, Bool) in
@@ -294,7 +295,7 @@ final class RemoteCall: Sendable {
                 state.withLock { $0.hasCalledBack = true }
             }
             let promise = loop.makePromise(of: Void.self)
-            // Callbacks are code of the program, which may take its time.
+            // Callbacks are code of the program, which may take long.
             Task(executorPreference: CallbackThreads.shared) {
                 for event in events { await self.handle(event, attempt) }
                 promise.completeWith(self.state.withLock(\.cursor)?.room(loop) ?? loop.makeSucceededVoidFuture())

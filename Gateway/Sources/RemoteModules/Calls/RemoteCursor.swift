@@ -2,11 +2,11 @@ import NIOCore
 import PluginABI
 import Synchronization
 
-/// The elements of a cursor of the other host, as they arrive. If nobody reads them, no more are received.
+/// The elements of a cursor of the other host, as they arrive. While nobody reads them, no more are received.
 final class RemoteCursor: Sendable {
     typealias Waiter = @Sendable (Result<Value, PluginError>) -> Void
 
-    /// The elements that wait to be read.
+    /// The elements that have not been read yet.
     private struct Elements {
         private var values: [Value] = []
         private var first = 0
@@ -25,7 +25,7 @@ final class RemoteCursor: Sendable {
 
     private struct State {
         var elements = Elements()
-        /// About how much memory they take.
+        /// The approximate amount of memory that they take.
         var bytes = 0
         /// The beginning of the next line.
         var partial: [UInt8] = []
@@ -48,7 +48,7 @@ final class RemoteCursor: Sendable {
 
     /// - Parameters:
     ///   - limit: The maximum size of an element, in bytes.
-    ///   - read: Makes an element of JSON.
+    ///   - read: Creates an element from JSON.
     ///   - cancel: Ends the request.
     init(limit: Int, read: @escaping @Sendable (Value) -> Value, cancel: @escaping @Sendable () -> Void) {
         (self.limit, self.read, self.cancel) = (limit, read, cancel)
@@ -56,7 +56,7 @@ final class RemoteCursor: Sendable {
 
     // MARK: What arrives
 
-    /// Adds a part of the lines. The returned future succeeds when there is room for more.
+    /// Adds a part of the stream of lines. The returned future succeeds when there is room for more.
     func add(_ bytes: [UInt8], _ loop: any EventLoop) -> EventLoopFuture<Void> {
         var lines: [[UInt8]] = []
         let isTooLong = state.withLock { state in
@@ -121,7 +121,7 @@ final class RemoteCursor: Sendable {
         }
     }
 
-    /// Ends the cursor: with an error, or at its end. The first end counts.
+    /// Ends the cursor, with or without an error. Only the first call has an effect.
     func finish(_ error: PluginError?) {
         let (waiters, end, room) = state.withLock { state -> ([Waiter], PluginError?, EventLoopPromise<Void>?) in
             guard !state.isOver else { return ([], nil, nil) }
@@ -133,13 +133,14 @@ final class RemoteCursor: Sendable {
             return (state.waiters.map(\.waiter), state.end, state.room)
         }
         room?.succeed()
-        // There are no elements if somebody waits.
+        // If a reader waits, there are no elements.
         for waiter in waiters { waiter(end.map { .failure($0) } ?? .success(.null)) }
     }
 
     // MARK: Reading
 
-    /// Gets the next element, null at the end. Returns a number by which it can be given up; 0 if it is over already.
+    /// Gets the next element, or null at the end. Returns a number with which the wait can be given up; 0 if it is
+    /// already over.
     func next(_ waiter: @escaping Waiter) -> Int {
         let (result, number, room) = state.withLock {
             state -> (Result<Value, PluginError>?, Int, EventLoopPromise<Void>?) in
@@ -160,7 +161,7 @@ final class RemoteCursor: Sendable {
         return number
     }
 
-    /// Gives up waiting for an element. The cursor ends, since nobody would know which element comes next.
+    /// Gives up waiting for an element. The cursor ends, since it would be unknown which element comes next.
     func giveUp(_ number: Int, _ error: PluginError) {
         let waiter = state.withLock { state -> Waiter? in
             guard let place = state.waiters.firstIndex(where: { $0.number == number }) else { return nil }
@@ -172,7 +173,7 @@ final class RemoteCursor: Sendable {
         cancel()
     }
 
-    /// Ends the request, because nobody holds the cursor any more.
+    /// Ends the request, because the cursor has no holder any more.
     func close() {
         finish(PluginError(.cancelled, "The cursor has no holder any more."))
         cancel()

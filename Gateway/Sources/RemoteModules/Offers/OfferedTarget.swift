@@ -1,7 +1,6 @@
 import PluginABI
 
-/// A target of the other host, as its manifest declares it, and as this host declares it for the module that stands for
-/// it.
+/// A target of the other host: how its manifest declares it, and how the module that stands for it declares it.
 struct OfferedTarget: Sendable {
     struct Parameter: Sendable {
         let name: String
@@ -41,14 +40,14 @@ struct OfferedTarget: Sendable {
     /// The manifest of the module that stands for it, in JSON.
     let manifest: String
 
-    /// The type of the cursors that actions return without declaring it.
+    /// The type of cursors that actions return without declaring a type.
     static let plainCursor = "remote.Cursor"
 
     /// - Parameters:
     ///   - target: The target, as the other host describes it.
     ///   - module: Its module.
     ///   - configuration: The settings of the mount.
-    ///   - origin: The URL of the other host, for people.
+    ///   - origin: The URL of the other host, for messages.
     /// - Throws: `invalidManifest` if the description is not valid.
     init(
         _ target: Value, of module: Value, _ configuration: RemoteConfiguration, from origin: String
@@ -65,7 +64,7 @@ struct OfferedTarget: Sendable {
         var types: [Value] = [Self.cursor(Self.plainCursor, isAsync: false)]
         for type in module["types"]?.list ?? [] {
             let name = try Self.name(type, "a type")
-            // That of another mount, which has mounted the target itself.
+            // The type of another mount: the other host has mounted the target itself.
             if name == Self.plainCursor { continue }
             if let next = (type["actions"]?.list ?? []).first(where: { $0["name"] == "next" }) {
                 let isAsync = next["async"]?.bool ?? false
@@ -119,7 +118,7 @@ struct OfferedTarget: Sendable {
         ["name": .string(name), "actions": [["name": "next", "async": .bool(isAsync)]]]
     }
 
-    /// The declaration of an action for this host: that of the other one, without what it does not mean here.
+    /// Returns the declaration of an action for this host: that of the other host, without what has no meaning here.
     private static func declaration(_ node: Value, isRemote: Bool) -> Value {
         var names = ["name", "summary", "async", "idempotent", "parameters", "rest", "result"]
         if isRemote { names.append("demands") }
@@ -148,7 +147,7 @@ extension OfferedTarget {
         return cursors[type] == nil ? Self.plainCursor : type
     }
 
-    /// The manifest of the module that stands for a target which the other host does not offer, or not yet: its only
+    /// Returns the manifest of the module that stands for a target while the other host does not offer it. Its only
     /// action is the fallback for all others.
     static func placeholder(_ name: String, _ configuration: RemoteConfiguration, from origin: String) -> String {
         var fallback: [String: Value] = ["name": "notFound", "rest": true]
@@ -164,7 +163,7 @@ extension OfferedTarget {
 }
 
 extension Value {
-    /// The entries of these names.
+    /// The entries with these names.
     fileprivate func keeping(_ names: [String]) -> [String: Value] {
         (map ?? [:]).filter { names.contains($0.key) }
     }

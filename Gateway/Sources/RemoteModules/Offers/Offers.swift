@@ -3,9 +3,9 @@ import NIOCore
 import NIOHTTP1
 import PluginABI
 
-/// What the other host offers of the targets of a mount, at one time.
+/// What the other host offers at one moment, of the targets of a mount.
 struct Offers: Sendable {
-    /// The targets, or why they cannot be mounted. Those that are not offered are missing.
+    /// The targets that are offered, or why they cannot be mounted, by their names.
     let targets: [String: Result<OfferedTarget, PluginError>]
     /// The header `ETag` of the answer.
     let tag: String?
@@ -51,12 +51,12 @@ struct Offers: Sendable {
         case failed(String)
     }
 
-    /// How long the other host may take to say what it offers.
+    /// How long the other host may take to answer what it offers.
     private static let timeout = TimeAmount.seconds(10)
 
-    /// Asks the other host.
+    /// Requests the offers from the other host.
     ///
-    /// - Parameter known: The tag of the last answer; `nil` if everything is wanted.
+    /// - Parameter known: The tag of the last answer; `nil` to get the offers even if they have not changed.
     static func fetch(_ mount: Mount, _ names: [String], known: String?) async -> Answer {
         guard let clients = mount.clients else { return .failed("The mount has ended.") }
         let reader = AnswerReader(limit: mount.configuration.descriptionLimit)
@@ -64,7 +64,7 @@ struct Offers: Sendable {
             var headers = try mount.headers()
             headers.add(name: "Accept", value: "application/json")
             if let known { headers.add(name: "If-None-Match", value: known) }
-            // By a new connection, so that a balancer leads to a host that serves.
+            // Over a new connection, so that a balancer can route it to a host that serves.
             let request = try HTTPClient.Request(url: mount.url + "/modules.json", headers: headers)
             let task = clients.fresh.execute(request: request, delegate: reader, deadline: .now() + timeout)
             try await withTaskCancellationHandler {

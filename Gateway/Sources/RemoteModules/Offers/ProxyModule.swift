@@ -4,8 +4,8 @@ import Synchronization
 
 /// A module of this host that stands for a target of another one: its actions send their calls there.
 ///
-/// It is described in the binary interface, since its manifest is known only at run time. The host may refer to a
-/// description as long as the process lives, so it is never freed.
+/// It is described in terms of the binary interface, since its manifest is known only at run time. The host may refer
+/// to a description until the process ends, so it is never freed.
 final class ProxyModule: Sendable {
     let mount: Mount
     /// The target; `nil` if the other host does not offer it.
@@ -114,7 +114,7 @@ private final class ProxyAction: ProxyFunction, @unchecked Sendable {
         }
         remote.start()
         guard let waiting else { return call.onCancel { remote.cancel() } }
-        // The call ends at its deadline by itself, unless the thread of the mount is kept from it.
+        // The call ends by itself at its deadline, unless the thread of the mount is blocked.
         let outcome = waiting.wait(until: deadline + .seconds(5))
         if outcome == nil { remote.cancel() }
         call.reply(outcome ?? waiting.wait(), cursorType: type)

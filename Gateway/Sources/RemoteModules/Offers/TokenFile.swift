@@ -2,7 +2,7 @@ import Foundation
 import PluginABI
 import Synchronization
 
-/// The bearer token of a mount, from a file that is read again when it has changed.
+/// The bearer token of a mount, read from a file, and read again when the file has changed.
 final class TokenFile: Sendable {
     private struct Stamp: Equatable {
         var modified: Date?

@@ -1,9 +1,9 @@
 import PluginABI
 
-/// Text that the other host, or a balancer, has sent: for people only, bounded, and without what a terminal would
-/// interpret.
+/// Makes text that the other host, or a balancer, has sent fit for messages: of limited length, and without what a
+/// terminal would interpret.
 enum ForeignText {
-    /// Returns the beginning of a text in one line, without tags of HTML.
+    /// Returns the beginning of a text in one line, without HTML tags.
     static func excerpt(_ bytes: some Collection<UInt8>, limit: Int = 160) -> String {
         var text = ""
         var isTag = false

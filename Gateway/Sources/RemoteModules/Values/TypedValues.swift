@@ -4,11 +4,11 @@ import PluginABI
 /// The records of a module, by their names: the types of their fields, by their names.
 typealias Records = [String: [String: String]]
 
-/// Makes values of declared types from JSON, which has no bytes, and no difference between 3 and 3.0.
+/// Creates values of declared types from JSON, which has no bytes, and does not distinguish 3 from 3.0.
 struct TypedValues: Sendable {
     let records: Records
 
-    /// Returns a value as its declared type has it. What does not fit is returned as it is.
+    /// Returns a value converted to its declared type. A value that does not fit the type is returned unchanged.
     ///
     /// - Parameter type: The type, as it is written in a manifest: `list<bytes>`.
     func value(_ value: Value, of type: String) -> Value {
@@ -24,7 +24,7 @@ struct TypedValues: Sendable {
         switch (type, value) {
         case ("bytes", .string(let text)): return Data(base64Encoded: text).map { .bytes(Bytes($0)) } ?? value
         case ("double", .int(let number)): return .double(Double(number))
-        // What JSON has no numbers for is sent as text.
+        // Numbers that JSON cannot express are sent as text.
         case ("double", .string("inf")): return .double(.infinity)
         case ("double", .string("-inf")): return .double(-.infinity)
         case ("double", .string("nan")): return .double(.nan)
@@ -37,7 +37,7 @@ struct TypedValues: Sendable {
         }
     }
 
-    /// Checks that a value can be sent as JSON, in which it arrives as it is.
+    /// Checks that a value can be sent as JSON without being changed.
     ///
     /// - Parameters:
     ///   - type: The declared type of the parameter.

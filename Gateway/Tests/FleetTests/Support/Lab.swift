@@ -4,7 +4,7 @@ import NIOCore
 import NIOHTTP1
 import PluginGatewayFleet
 
-/// Three hosts with a plugins folder each, HAProxy before them, and etcd.
+/// Three hosts with a plugins folder each, HAProxy in front of them, and etcd.
 final class Lab {
     static let token = "0123456789abcdef0123456789abcdef"
 
@@ -124,7 +124,7 @@ final class Lab {
         ) { first, _ in first }
     }
 
-    /// Says something to the balancer by its socket.
+    /// Sends a command to the balancer through its socket.
     func tellBalancer(_ line: String) throws -> String { try ask("\(line)\n", "\(folder)/admin.sock") }
 
     /// Whether the balancer sends requests to all hosts.
@@ -159,7 +159,7 @@ final class Lab {
     }
 }
 
-/// Sends a line to a socket, and returns all that comes back.
+/// Sends a line to a socket, and returns the whole answer.
 private func ask(_ line: String, _ path: String) throws -> String {
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(descriptor) }

@@ -4,7 +4,7 @@ import NIOCore
 import NIOHTTP1
 import Synchronization
 
-/// A client that calls the module through the balancer all the time. Each request has a number of its own.
+/// A client that continuously calls the module through the balancer. Each request has a number of its own.
 final class Load: Sendable {
     /// A request and what became of it.
     struct Request {
@@ -18,7 +18,7 @@ final class Load: Sendable {
         let text: String
         /// The server whose answer broke off, if one did. Only the client can then send the request again.
         let broken: String?
-        /// The server, as HAProxy says.
+        /// The server that answered, as reported by HAProxy.
         let server: String?
 
         /// The version that answered, and its host.

@@ -39,7 +39,7 @@ final class Network {
 
     // MARK: Removing
 
-    /// Removes what test processes have left that were killed.
+    /// Removes what killed test processes have left behind.
     private static func removeAbandoned() {
         let spaces = (try? FileManager.default.contentsOfDirectory(atPath: "/run/netns")) ?? []
         let links = (try? FileManager.default.contentsOfDirectory(atPath: "/sys/class/net")) ?? []

@@ -2,7 +2,7 @@ import PluginABI
 
 /// The module of the other host: results of all kinds, errors, cursors, callbacks, and actions that take their time.
 ///
-/// - Parameter more: More of the manifest of the target's actions: `, {"name": "new", …}`, each with a body.
+/// - Parameter more: Further entries of the target's actions in the manifest: `, {"name": "new", …}`, each with a body.
 func bModule(version: String = "1.0.0", _ more: [(declaration: String, name: String, body: String)] = []) -> CModule {
     var module = CModule(name: "ModB", version: version)
     let echo = "reply_value(call->token, arguments[0]);"

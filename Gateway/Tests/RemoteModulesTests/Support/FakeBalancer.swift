@@ -64,7 +64,7 @@ final class FakeBalancer: Sendable {
     /// The requests of calls so far.
     var calls: [String] { state.withLock(\.calls) }
 
-    /// How often it was asked for the offers.
+    /// How often the offers were requested.
     var questions: Int { state.withLock(\.questions) }
 
     func setOffers(_ offers: String) { state.withLock { $0.offers = [offers] } }

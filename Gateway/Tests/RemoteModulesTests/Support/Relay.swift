@@ -31,7 +31,7 @@ final class Relay: Sendable {
         Thread.detachNewThread { [self] in acceptAll() }
     }
 
-    /// Cuts all connections to a port, and makes no more.
+    /// Closes all connections to a port, and makes no new ones.
     func cut(_ port: Int) {
         state.withLock { state in
             state.ports.removeAll { $0 == port }

@@ -4,8 +4,8 @@
  * manifest lists it under "interceptors", and its function is "~NAME". It has two arguments: a map
  * that describes the call, with the entries below, and an object that continues the call.
  *
- * The action PLUGIN_INTERCEPTED_CONTINUE of that object calls the intercepted action, and has its
- * outcome. It has one parameter: a map of the parameters for the intercepted action. The
+ * The action PLUGIN_INTERCEPTED_CONTINUE of that object calls the intercepted action, and returns
+ * its outcome. It has one parameter: a map of the parameters for the intercepted action. The
  * interceptor may perform it any number of times, or not at all. The reply of the interceptor is
  * the outcome of the call. The map and the object are borrowed until the interceptor returns.
  * [any thread] */

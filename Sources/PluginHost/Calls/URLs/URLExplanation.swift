@@ -50,7 +50,7 @@ extension Calls {
     /// Explains a URL, without calling anything. Takes as long as opening it two or three times: finds all routes that
     /// match, then the one that decides, and compares them.
     ///
-    /// - Parameter isBrief: Whether only the route that decides is found: no other routes, methods and parameters.
+    /// - Parameter isBrief: Whether to find only the route that decides, without other routes, methods and parameters.
     func explain(
         _ url: String, _ parameters: Parameters, isRemote: Bool, method: RouteMethod, isBrief: Bool = false
     ) -> URLExplanation {

@@ -57,7 +57,7 @@ final class Endpoint: @unchecked Sendable {
     /// Returns the name of the action without the target's, which is in front of it.
     func name(after target: String) -> plugin_string { name(afterBytes: target.utf8.count) }
 
-    /// Returns the name of the action without the target's, which consists of that many bytes.
+    /// Returns the name of the action without that of its target, which is `count` bytes long.
     func name(afterBytes count: Int) -> plugin_string {
         plugin_string(bytes: nameBytes.bytes + count + 1, count: nameBytes.count - UInt64(count) - 1)
     }

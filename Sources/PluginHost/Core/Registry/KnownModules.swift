@@ -45,7 +45,7 @@ final class KnownModules: Sendable {
 
     func module(named name: String) -> LoadedModule? { byName[name] }
 
-    /// Returns those of these modules that have one of the names.
+    /// Returns the modules with these names, as far as they are known.
     func modules(named names: Set<String>) -> [LoadedModule] { names.sorted().compactMap { byName[$0] } }
 
     /// Returns these modules without others.
@@ -62,7 +62,7 @@ final class KnownModules: Sendable {
         return ListChange(from: other.modules, to: modules).new.flatMap(\.routes)
     }
 
-    /// Returns an index of other modules. It is made from this one if it has most of them.
+    /// Returns an index of other modules. It is derived from this one if this one contains most of them.
     func changed(to other: [LoadedModule]) -> KnownModules {
         other.elementsEqual(modules, by: ===) ? self : KnownModules(other, from: self)
     }

@@ -82,7 +82,7 @@ final class ServiceEntry: @unchecked Sendable {
         services.sorted { ($0.version, $0.priority) > ($1.version, $1.priority) }
     }
 
-    /// Returns an index of the preferred service of each name that no registered module offers, too.
+    /// Returns an index of the preferred service of each name, except for names that registered modules also offer.
     ///
     /// - Parameters:
     ///   - known: The registered modules that offer services, by the names of the services.

@@ -55,8 +55,8 @@ final class SafeScan: Sendable {
 
     /// Opens files in one process after another.
     ///
-    /// - Returns: What was found, and the files that must be opened alone: another file of their process may be to
-    ///   blame.
+    /// - Returns: What was found, and the files that must be opened alone, since another file in the same process may
+    ///   have caused the failure.
     private func scan(_ files: ArraySlice<StagedFile>) -> (findings: Findings, suspects: [StagedFile]) {
         var (findings, suspects) = (Findings(), [StagedFile]())
         var rest = files

@@ -84,7 +84,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
 
     var id: Int32 { processID.load(ordering: .relaxed) }
     var ending: String? { state.withLock { $0.ending } }
-    /// Whether it runs this program, and modules in it share the Swift runtime of the program.
+    /// Whether the worker runs this program, so that modules in it share the Swift runtime of the program.
     var sharesRuntime: Bool { settings.program == WorkerProgram.thisProgram }
     var isDebugged: Bool { settings.awaitsDebugger != nil }
     /// Whether its message about the file has not come yet.

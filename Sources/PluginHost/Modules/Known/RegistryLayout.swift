@@ -3,10 +3,10 @@ import Glibc
 import PluginABI
 import PluginFile
 
-/// The form of the file of a ``RegistryCache``: a header, a table of entries that is sorted by path, a table of the
+/// The layout of the file of a ``RegistryCache``: a header, a table of entries that is sorted by path, a table of the
 /// libraries that modules bring along, and the texts of both. All numbers are little-endian.
 enum RegistryLayout {
-    /// The version of the form; part of the file's name.
+    /// The version of the layout; part of the file's name.
     static let version: UInt32 = 3
     /// The largest file, in bytes.
     static let bytesMax = 256 << 20

@@ -31,14 +31,14 @@ struct Claims {
     /// The implementations of services, by name.
     private var offers: [String: [Offer]] = [:]
     private var routes: RouteTable
-    /// The modules that keep what they claim without having been entered.
+    /// The modules that keep what they claim, although they are not entered here.
     private let others: SettledModules.Others?
 
     /// - Parameters:
     ///   - routes: The routes in effect.
     ///   - program: The services that the program has bound to targets.
     ///   - leaving: The routes in effect that become available.
-    ///   - others: The modules that keep what they claim and are not entered.
+    ///   - others: The modules that keep what they claim, although they are not entered.
     init(
         _ routes: Routes, _ program: [ModuleManifest.Service] = [], without leaving: [RouteEntry] = [],
         besides others: SettledModules.Others? = nil
@@ -84,7 +84,7 @@ struct Claims {
                 let conflicts = present.lazy.compactMap(\.offer).compactMap { other in
                     offer.conflict(with: other).map { (owner: other.owner, text: $0) }
                 }
-                // The same one, whatever the order of the offers is.
+                // The result must not depend on the order of the offers.
                 guard let conflict = conflicts.min(by: { ($0.owner, $0.text) < ($1.owner, $1.text) }) else { continue }
                 throw PluginError(
                     .conflict,

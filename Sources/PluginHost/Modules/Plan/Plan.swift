@@ -7,8 +7,8 @@ import PluginFile
 /// It depends on the files in the folders and on what already serves, never on the order in which files appeared: the
 /// highest version that can start serves; among equal versions the file whose name sorts first. A module that serves
 /// continues to serve if its file was renamed or copied, or if the new content of its file cannot be served. A module
-/// that the program registers replaces no other module than one that the program has registered, is replaced by no file,
-/// and does not wait.
+/// that the program registers can only replace one that the program has registered, is not replaced by a file, and does
+/// not wait.
 struct Plan {
     /// A module that may serve under its name.
     struct Candidate: Sendable {
@@ -43,8 +43,8 @@ struct Plan {
         serving.first?.module.isRegistered != true && serving.allSatisfy(\.outline.requirements.isEmpty)
     }
 
-    /// Whether modules claim the same and one of the plan has requirements, so that a plan of all modules, in whose
-    /// order the requirements of this plan's modules have their places too, may prefer another module.
+    /// Whether modules have conflicting claims while a module of this plan has requirements. A plan of all modules,
+    /// whose order also depends on these requirements, may then prefer another module.
     private(set) var dependsOnOrder = false
 
     /// The reason why the module that the program registers should not serve.

@@ -4,8 +4,8 @@ import PluginFile
 /// What is known of the modules that serve or are registered, so that a change of a few files does not require a plan of
 /// all: what they claim, provide and require.
 ///
-/// It follows from the records of files, from what serves and from what is registered, and is brought up to date for
-/// the modules that a plan was about when that plan has been carried out.
+/// It is derived from the records of files, from what serves and from what is registered. When a plan has been carried
+/// out, it is updated for the modules that the plan was about.
 final class SettledModules {
     private struct Kept {
         let module: LoadedModule
@@ -15,7 +15,7 @@ final class SettledModules {
 
     typealias Subject = ModuleManifest.Requirement.Subject
 
-    /// The modules that serve or are registered, by name. Without those that the program has registered.
+    /// The modules that serve or are registered, by name, except those that the program has registered.
     private var kept: [String: Kept] = [:]
     /// The names of the modules that own targets and services.
     private var targets: [String: String] = [:]
@@ -29,8 +29,8 @@ final class SettledModules {
     private var names: [PathKey: String] = [:]
     /// The names of the modules that serve and were loaded from a file.
     private var servedFiles: [PathKey: Set<String>] = [:]
-    /// The modules that are part of each plan: one of their files waits or was refused, or they are not as their files
-    /// are.
+    /// The modules that are part of every plan: one of their files waits or was refused, or what serves differs from
+    /// their files.
     private var unsettled: Set<String> = []
     /// The modules whose files have changed since they were planned.
     private var changed: Set<String> = []
@@ -58,7 +58,7 @@ final class SettledModules {
         }
     }
 
-    /// Brings what is known of modules up to date, since a plan of them has been carried out.
+    /// Updates what is known of modules, after a plan of them has been carried out.
     func refresh(_ modules: Set<String>, _ folders: FolderContents, _ serving: Serving, _ known: KnownModules) {
         for name in modules {
             forget(name)
@@ -106,9 +106,9 @@ final class SettledModules {
     }
 
     /// Returns the names of the modules that must be planned together, since one of them has changed or is to start:
-    /// also those that require them, and the registered modules that they require. `nil` if all must be planned: these
-    /// are more than half, or several of them that do not serve offer a service that one of them requires. Which of
-    /// those starts depends on the order of all.
+    /// this includes those that require them, and the registered modules that they require. `nil` if all modules must
+    /// be planned, because these are more than half, or because several of them that do not serve offer a service that
+    /// one of them requires: which of those starts depends on the order of all modules.
     ///
     /// - Parameter wanted: The names of registered modules that are to start.
     func affected(by folders: FolderContents, starting wanted: Set<String>) -> Set<String>? {
@@ -148,7 +148,8 @@ final class SettledModules {
         return false
     }
 
-    /// The outlines of what a module is, and of what it may become.
+    /// Returns the outlines of the module that serves or is registered, and of those in its files, which may replace
+    /// it.
     private func outlines(of name: String, _ folders: FolderContents) -> [ModuleOutline] {
         let present = kept[name].map { [$0.module.outline] } ?? []
         return present + (files[name] ?? []).compactMap { folders.records[$0]?.claimedModule?.outline }
@@ -162,7 +163,8 @@ final class SettledModules {
         return dependents
     }
 
-    /// The modules in files from which a module serves, and those that serve from files with the module.
+    /// Returns the module in the file that this module was loaded from, and the modules that were loaded from its
+    /// files.
     private func sharing(_ name: String, _ folders: FolderContents) -> Set<String> {
         var others = Set([kept[name].flatMap { names[PathKey($0.path)] }].compactMap(\.self))
         for path in files[name] ?? [] { others.formUnion(servedFiles[path] ?? []) }

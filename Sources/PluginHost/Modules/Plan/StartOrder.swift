@@ -22,7 +22,7 @@ struct ModuleOrder: Comparable {
 struct Provisions {
     private var modules: [String: SemanticVersion] = [:]
     private var services: [String: [(version: SemanticVersion, module: String)]] = [:]
-    /// Modules that provide what they do without having been added.
+    /// Modules that count as providers, although they are not added here.
     let others: SettledModules.Others?
 
     init(besides others: SettledModules.Others? = nil) { self.others = others }

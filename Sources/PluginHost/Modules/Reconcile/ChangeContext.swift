@@ -137,7 +137,7 @@ final class ChangeContext: @unchecked Sendable {
         _ change: ProgramChange? = nil, starting wanted: String? = nil, with records: [PathKey: FileRecord]? = nil
     ) -> Plan {
         let table = registry.table
-        // Modules that start although they are only known: also those whose interceptors are in effect.
+        // Modules that start instead of only being registered, including those whose interceptors are in effect.
         let needed = Set((table.interception?.entries.compactMap(\.rule?.module) ?? []) + [wanted].compactMap(\.self))
         var plan: Plan
         if change == nil, records == nil, let part = planOfChanges(table, starting: needed) {
@@ -149,7 +149,7 @@ final class ChangeContext: @unchecked Sendable {
                 Array(all.values), serving, change, table.routes, table.declaredServices.program,
                 starting: starts.reasons, registered: table.contents.known.modules)
         }
-        // So do those that replace one that serves.
+        // Modules that replace one that serves start, too.
         plan.rest { [serving] candidate in
             let name = candidate.outline.name
             return candidate.module.isOpen || serving.modules[name] != nil || needed.contains(name)
@@ -157,8 +157,8 @@ final class ChangeContext: @unchecked Sendable {
         return plan
     }
 
-    /// Returns a plan of the modules that have changed since they were planned and of those that this may concern;
-    /// `nil` if all must be planned.
+    /// Returns a plan of the modules that have changed since they were planned, and of those that the changes may
+    /// affect; `nil` if all modules must be planned.
     private func planOfChanges(_ table: Table, starting wanted: Set<String>) -> Plan? {
         guard folders.unplanned.count <= 16 || folders.unplanned.count * 2 < folders.records.count else { return nil }
         let known = table.contents.known

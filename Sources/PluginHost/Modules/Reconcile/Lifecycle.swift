@@ -91,7 +91,7 @@ final class Lifecycle: Sendable {
         ) { [weak context] changes in
             context?.queue.sync {
                 guard let context else { return }
-                // The change may have waited for others. It is about what has happened until it begins.
+                // The change may have waited for others. It includes everything that has happened until it begins.
                 var changes = changes
                 if let watcher = context.watcher.withLock(\.self) { changes.add(watcher.takePending()) }
                 FolderUpdate(context).run(changes)

@@ -17,7 +17,7 @@ struct Serving: Sendable {
 
     /// Replaces modules that serve.
     ///
-    /// - Parameter names: The names of those that no longer serve, unless they are among `served`; `nil` for all.
+    /// - Parameter names: The names of the modules that stop serving unless they are among `served`; `nil` for all.
     mutating func replace(by served: [Served], among names: Set<String>? = nil) {
         if let names {
             for name in names where modules[name] != nil { modules[name] = nil }

@@ -61,8 +61,8 @@ struct FolderScan {
     }
 
     /// Returns the entries of files, sorted by name, without those that no longer exist; `nil` if the whole folder must
-    /// be scanned: it has had a problem or has one, or one of the files declares routes or services, or is in a
-    /// subfolder and no regular file.
+    /// be scanned: it has or had a problem, one of the files declares routes or services, or one is in a subfolder and
+    /// is not a regular file.
     private func entries(at files: Set<PathKey>, in folder: String) -> [PluginFolder.Entry]? {
         guard context.folders.problems[folder] == nil else { return nil }
         return context.core.profiler.measure(.discovery, folder) {

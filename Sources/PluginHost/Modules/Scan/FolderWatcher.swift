@@ -8,7 +8,7 @@ import Synchronization
 /// disappeared, reappeared, or became readable again.
 ///
 /// It reports what to scan: files, or whole folders if anything in them may have changed, or if a file has disappeared
-/// that may have another name without a report of that. Changes in quick succession are reported once: the watcher
+/// that may have got another name unnoticed. Changes in quick succession are reported together: the watcher
 /// waits until nothing has changed for a quiet time, but no longer than ``waitLimit``. Links, which lead to files
 /// elsewhere, are checked once a second. So is everything in folders that the kernel cannot watch because its limit is
 /// reached; ``problem`` describes that. A subfolder is watched before it is read, so that no change is missed in

@@ -75,11 +75,11 @@ package enum PluginFolder {
         }
     }
 
-    /// What there is under the name of a file.
+    /// What was found under the name of a file.
     enum Finding {
         case present(Entry)
         case absent
-        /// Only a walk through the folder tells.
+        /// The folder must be walked to find out.
         case unclear
     }
 

@@ -22,7 +22,7 @@ struct FileMove {
             of: name, moving: files.map(\.path), restoring: nil, context.plan(with: records), context)
     }
 
-    /// Moves the files, and starts what serves without them. If that fails, everything is undone.
+    /// Moves the files, and starts the modules that serve without them. If that fails, everything is undone.
     ///
     /// - Throws: The reason why the files were not moved.
     func make() throws(PluginError) {

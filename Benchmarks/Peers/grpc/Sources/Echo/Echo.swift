@@ -4,10 +4,10 @@ import GRPCNIOTransportHTTP2Posix
 
 /// One unary call after the other over a Unix socket, to a process that returns the number plus one.
 ///
-///     Echo                  starts the other process, and makes calls as it is asked to; see measure.h
+///     Echo                  starts the other process, and makes calls on request; see measure.h
 ///     Echo --serve SOCKET   is that process
 ///
-/// Both end with their input.
+/// Both end when their input ends.
 @main
 struct Echo {
     static func main() async throws {

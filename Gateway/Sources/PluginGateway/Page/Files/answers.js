@@ -1,4 +1,4 @@
-// What an action answers: a value, bytes, or a stream that is shown as it comes.
+// The result of an action: a value, bytes, or a stream that is shown as it arrives.
 import { problem } from "./connection.js";
 import { brief, isolated, make, milliseconds, number } from "./text.js";
 
@@ -7,7 +7,7 @@ const LONGEST_ANSWER = 1 << 20;
 /** How many elements of a stream are shown at once. */
 const MOST_ELEMENTS = 500;
 
-/** Shows an answer in an element. Returns when all of it has come. */
+/** Shows an answer in an element. Returns when all of it has arrived. */
 export async function showAnswer(element, response, start, signal) {
     if (!response.ok) {
         const error = await problem(response);
@@ -51,11 +51,11 @@ function eventOf(block) {
     return fields.event && { name: fields.event, data: fields.data ?? "" };
 }
 
-/** Shows the elements of a stream as they come, the last ones if there are many. */
+/** Shows the elements of a stream as they arrive; only the last ones if there are many. */
 async function showStream(element, response, start, signal, separator, elementOf) {
     const head = make("p", { className: "quiet", role: "status" });
     const list = make("ol", { className: "stream", role: "log", tabIndex: 0 });
-    list.setAttribute("aria-label", "What has come so far");
+    list.setAttribute("aria-label", "Elements received so far");
     let [count, waiting, isOver, frame] = [0, [], false, 0];
     const draw = () => {
         frame = 0;

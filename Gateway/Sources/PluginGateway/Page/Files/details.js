@@ -112,7 +112,7 @@ export class Details {
         if (module.state === "active" && module.process) add("Restart", { path: "page/retry" });
         const focused = [...this.#bar.children].find((button) => button === document.activeElement);
         this.#bar.replaceChildren(...buttons);
-        // The keyboard goes on where it was, or with what is left.
+        // The focus returns to where it was, or to what is left.
         if (focused) (buttons.find((button) => button.textContent === focused.textContent) ?? buttons[0] ?? this.title.parentElement).focus({ preventScroll: true });
     }
 

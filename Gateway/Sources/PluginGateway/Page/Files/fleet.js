@@ -1,4 +1,4 @@
-// The fleet that this host is a part of: its hosts with what they serve, and the rollout. Hidden if there is none.
+// The fleet that this host is a part of: its hosts with what they serve, and the rollout. Hidden if there is no fleet.
 import { ask } from "./connection.js";
 import { brief, isolated, make } from "./text.js";
 
@@ -44,7 +44,7 @@ function show(fleet) {
     if (!fleet || text === shown) return;
     shown = text;
     const parts = [hosts(fleet)];
-    if (!fleet.isKnown) parts.unshift(make("p", { className: "error" }, "etcd does not answer. This was known last."));
+    if (!fleet.isKnown) parts.unshift(make("p", { className: "error" }, "etcd does not answer. This is the last known state."));
     if (fleet.rollout) parts.push(...rollout(fleet.rollout));
     for (const problem of (fleet.problems ?? []).slice(0, 20)) parts.push(make("p", { className: "error" }, words(problem, 300)));
     content.replaceChildren(...parts);

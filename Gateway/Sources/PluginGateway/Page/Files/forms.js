@@ -44,7 +44,7 @@ export function actionForm(target, action, types) {
             await showAnswer(answer, response, start, controller.signal);
         } catch (error) {
             const text = controller.signal.aborted ? "Stopped: nobody waits for the answer any more." : error.message;
-            // What has come of a stream stays.
+            // What has arrived of a stream stays.
             answer.querySelector(".progress")?.remove();
             if (!answer.querySelector(".stream")) answer.replaceChildren();
             answer.append(make("p", { className: "error" }, isolated(text)));
@@ -179,7 +179,7 @@ class Field {
         if (this.file) return `@${this.file.name}`;
         const json = this.json;
         if (json === undefined) return undefined;
-        if (this.type === "object") throw new Invalid("It takes a callback, which pluginhost call cannot give.");
+        if (this.type === "object") throw new Invalid("It takes a callback, which pluginhost call cannot pass.");
         return this.type === "string" ? JSON.parse(json) : this.declared?.cases ? spoken(json) : visibleJSON(json);
     }
 
@@ -189,14 +189,14 @@ class Field {
     }
 }
 
-/** The input for the parameters that an action takes besides those that it declares. */
+/** The input for the parameters that an action accepts in addition to those that it declares. */
 class RestField {
     type = "rest";
 
     constructor(declared, id) {
         this.declared = declared;
         this.input = make("textarea", { rows: 2, placeholder: "{\"name\": value}", className: "code", spellcheck: false, autocomplete: "off", id });
-        const note = make("span", { className: "quiet", id: `${id}-note` }, "parameters that it does not declare, as a JSON object, optional");
+        const note = make("span", { className: "quiet", id: `${id}-note` }, "parameters that the action does not declare, as a JSON object; optional");
         this.input.setAttribute("aria-describedby", note.id);
         this.input.addEventListener("input", () => this.input.removeAttribute("aria-invalid"));
         this.element = make("div", { className: "field" }, make("label", { htmlFor: id }, "Further parameters"), " ", note, this.input);
@@ -300,7 +300,7 @@ class Commands {
         for (const [element, command] of [[this.curl, () => this.#curl()], [this.call, () => this.#call()]]) {
             try {
                 const text = command();
-                element.textContent = text.length > LONGEST_COMMAND ? "It is too long to be shown." : text;
+                element.textContent = text.length > LONGEST_COMMAND ? "The command is too long to be shown." : text;
             } catch (error) {
                 if (!(error instanceof Invalid)) throw error;
                 element.textContent = error.message;

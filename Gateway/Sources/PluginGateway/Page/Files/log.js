@@ -1,4 +1,4 @@
-// Who has changed modules by the page.
+// The changes of modules that were made from the page.
 import { PagedList } from "./lists.js";
 import { state, whenChanged } from "./state.js";
 import { brief, byId, isolated, make, moment } from "./text.js";
@@ -6,7 +6,7 @@ import { brief, byId, isolated, make, moment } from "./text.js";
 const WORDS = { remove: "removed", rollback: "rolled back", retry: "retried" };
 
 const log = new PagedList(byId("change-list"), {
-    caption: "Changes by this page", columns: ["When", "Who", "What", "Result"], key: (change) => String(change.number), row: changeRow,
+    caption: "Changes made from this page", columns: ["When", "Who", "What", "Result"], key: (change) => String(change.number), row: changeRow,
     nouns: ["change", "changes"], empty: "Nobody has changed anything yet.",
 });
 

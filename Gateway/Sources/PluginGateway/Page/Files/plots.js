@@ -24,7 +24,7 @@ export class Figures {
     /** By module. */
     modules = new Map();
     all = new Ring();
-    /** The mean time of the calls by HTTP. */
+    /** The mean duration of the calls over HTTP. */
     latency = new Ring();
     #time = 0;
 

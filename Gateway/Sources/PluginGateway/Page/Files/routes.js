@@ -53,7 +53,7 @@ function showRoutes() {
         && words.every((word) => route.searched.includes(word))), all.length);
 }
 
-/** Asks for the routes if somebody looks at them. There can be thousands. */
+/** Requests the routes if their list is visible. There can be thousands. */
 export async function loadRoutes() {
     if (isLoading || !isVisible || performance.now() - last < PAUSE) return;
     [isLoading, isOld] = [true, false];

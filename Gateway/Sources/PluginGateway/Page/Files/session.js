@@ -10,9 +10,9 @@ let session = new AbortController();
 /** Why the session was ended. */
 let reason;
 
-/** A browser has few connections to one server, so a page that nobody sees gives its own back after a while. */
+/** A browser has few connections to one server, so a hidden page closes its own after a while. */
 const UNSEEN = 10 * SECOND;
-const hidden = new Error("Nobody sees the page.");
+const hidden = new Error("The page is hidden.");
 let wake = () => {};
 
 /** Ends the connection because of an error; a new one is made. */
@@ -66,7 +66,7 @@ export async function run({ refresh, opened, event }) {
     }
 }
 
-/** Waits until the page is seen. */
+/** Waits until the page is visible. */
 function seen() {
     return new Promise((resolve) => {
         const look = () => {
@@ -100,7 +100,7 @@ async function lost(error, pause) {
     document.body.classList.add("stale");
     const banner = byId("banner");
     const text = error.status ? `The gateway does not answer as expected: ${brief(error.message, 300)}`
-        : "The connection to the gateway is lost. What you see may be old.";
+        : "The connection to the gateway is lost. What you see may be out of date.";
     const left = make("span", { "aria-hidden": "true" }, ` Trying again in ${Math.ceil(pause / SECOND)} s. `);
     if (banner.hidden || banner.dataset.text !== text) {
         banner.dataset.text = text;
@@ -111,7 +111,7 @@ async function lost(error, pause) {
     }
     await new Promise((resolve) => {
         wake = resolve;
-        // Not all pages come back at the same moment.
+        // Pages must not all reconnect at the same moment.
         setTimeout(resolve, pause * (0.75 + Math.random() / 2));
     });
 }

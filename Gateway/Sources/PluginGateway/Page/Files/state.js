@@ -1,4 +1,4 @@
-// The state of the host as the gateway has told it, and the figures.
+// The state of the host as the gateway reports it, and the figures.
 import { ask } from "./connection.js";
 import { Figures } from "./plots.js";
 import { interrupt, isConnected } from "./session.js";
@@ -36,7 +36,7 @@ export async function refresh() {
     last = performance.now();
     const mine = ++asked;
     const answer = await ask("page/state");
-    // A later question may have been answered first.
+    // A later request may have been answered first.
     if (mine < answered) return;
     answered = mine;
     for (const module of answer.modules) {
