@@ -42,7 +42,7 @@ import Testing
         ("[{\"url\": \"x\",\n\"targets\": [\"B\"]}]", ":1:14: “x” does not begin with https://"),
         ("[{\"url\": \"https://u:p@x\", \"targets\": [\"B\"]}]", "is not a URL of a host without a user"),
         ("[{\"url\": \"https://x\", \"targets\": [\"B\",\n\"a/b\"]}]", ":2:1: “a/b” is not a name of a target"),
-        ("[{\"url\": \"https://x\", \"targets\": [\"B\", \"B\"]}]", "The target “B” is there twice"),
+        ("[{\"url\": \"https://x\", \"targets\": [\"B\", \"B\"]}]", "The target “B” is listed twice"),
         (
             "[{\"url\": \"https://x\", \"targets\": [\"B\"]}, {\"url\": \"https://y\", \"targets\": [\"B\"]}]",
             "The target “B” is mounted twice"
