@@ -33,7 +33,9 @@ private final class Counts: Sendable {
 
 /// Three hosts behind a balancer, of which two vanish under load.
 @Suite struct ThreeHostsTests {
-    @Test func `an idempotent call is lost only to two hosts, no other is made twice, and the counters agree`() async throws {
+    @Test func `an idempotent call is lost only to two hosts, no other is made twice, and the counters agree`()
+        async throws
+    {
         let library = try bModule().build()
         var gateways: [TestGateway] = []
         for _ in 0..<3 { gateways.append(try await TestGateway([library])) }
