@@ -103,12 +103,12 @@ import Testing
         let isOver = Mutex(false)
         let published = Mutex(0)
         async let changes: [Void] = onThreads(1) { _ in
+            defer { isOver.withLock { $0 = true } }
             for number in 1...200 {
                 try host.register(clock(number))
                 published.withLock { $0 = number }
                 try host.unregister("Clock")
             }
-            isOver.withLock { $0 = true }
         }
         let seen = try await onThreads(3) { _ in
             var seen = 0

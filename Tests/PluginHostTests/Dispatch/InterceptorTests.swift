@@ -304,6 +304,7 @@ import Testing
                 token.remove()
             }
         }
+        defer { isOver.withLock { $0 = true } }
         _ = try await onThreads(3) { _ in
             for number in 0..<2000 {
                 let sum = try host.perform("C", "add", [.int(number), 1])

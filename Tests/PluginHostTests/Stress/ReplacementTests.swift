@@ -57,6 +57,7 @@ private final class ReplacementRun: Sendable {
         try StressModule(place: 0, number: first).put(into: plugins, as: "module.so")
         try host.start()
         guard host.modules.first?.state == .active else { throw PluginError("never", "\(host.modules)") }
+        defer { isOver.store(true, ordering: .sequentiallyConsistent) }
         async let callers: [Void] = onThreads(3) { [self] number in call(boundCall: number != 0) }
         let times = try await onThread { [self] in
             var times: [Double] = []
