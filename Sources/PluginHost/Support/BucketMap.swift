@@ -42,8 +42,8 @@ struct BucketMap<Key: Hashable & Sendable, Value: Sendable>: Sequence, Sendable 
 
     func makeIterator() -> FlattenSequence<[[Key: Value]]>.Iterator { buckets.joined().makeIterator() }
 
-    var keys: some Sequence<Key> { buckets.lazy.flatMap(\.keys) }
-    var values: some Sequence<Value> { buckets.lazy.flatMap(\.values) }
+    var keys: some Sequence<Key> { buckets.lazy.flatMap { $0.keys } }
+    var values: some Sequence<Value> { buckets.lazy.flatMap { $0.values } }
 }
 
 extension BucketMap where Key == PathKey {

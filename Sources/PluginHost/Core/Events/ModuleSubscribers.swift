@@ -83,10 +83,15 @@ final class ModuleSubscribers: @unchecked Sendable {
         for generation in change.gone { if let place = position(of: generation) { endpoints.remove(at: place) } }
         for generation in change.new {
             guard let own = generation.subscriptions[event],
-                let index = generations.firstIndex(where: { $0 === generation })
+                var index = generations.firstIndex(where: { $0 === generation })
             else { continue }
-            let before = generations[..<index].lazy.reversed().compactMap { position(of: $0) }.first
-            endpoints.insert(.passUnretained(own), at: before.map { $0 + 1 } ?? 0)
+            // Behind the nearest subscriber before it.
+            var place = 0
+            while index > 0, place == 0 {
+                index -= 1
+                if let nearest = position(of: generations[index]) { place = nearest + 1 }
+            }
+            endpoints.insert(.passUnretained(own), at: place)
         }
         return endpoints
     }
