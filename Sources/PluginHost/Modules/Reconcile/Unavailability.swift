@@ -9,8 +9,8 @@ struct Unavailability {
     private let names: Set<String>
     /// The records with new verdicts.
     let judged: [FileRecord]
-    /// ``judged``, by path.
-    private let judgedFiles: [PathKey: FileRecord]
+    /// The indices in ``judged``, by path.
+    private let judgedFiles: [PathKey: Int]
     /// The modules that were registered before and are removed without having started.
     let unregistered: [LoadedModule]
 
@@ -24,7 +24,7 @@ struct Unavailability {
         self.names = names
         judged = plan.verdicts.compactMap { path, verdict in folders.records[path]?.decided(verdict) }
             .sorted(byBytesOf: \.path)
-        judgedFiles = Dictionary(judged.map { (PathKey($0.path), $0) }) { $1 }
+        judgedFiles = Dictionary(judged.enumerated().map { (PathKey($1.path), $0) }) { $1 }
         guard let next else {
             unregistered = []
             return
@@ -34,7 +34,7 @@ struct Unavailability {
     }
 
     /// Returns the record of a file after the plan is carried out.
-    func record(_ path: String) -> FileRecord? { judgedFiles[path] ?? folders.records[path] }
+    func record(_ path: String) -> FileRecord? { judgedFiles[path].map { judged[$0] } ?? folders.records[path] }
 
     /// Returns whether a module is no longer registered because its start has failed, which is reported as a failure.
     func hasFailed(_ module: LoadedModule) -> Bool { record(module.file)?.isFailure == true }
