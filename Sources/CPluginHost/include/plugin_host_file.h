@@ -7,6 +7,10 @@
  * must be open for reading only. */
 int plugin_host_is_being_written(int descriptor);
 
+/* Returns a descriptor that keeps the content of a file in existence and from which nothing can be read (O_PATH, open(2));
+ * links are followed. -1 on failure. */
+int plugin_host_hold(const char *path);
+
 /* Makes an empty file share all bytes of another one until one of them is written to (FICLONE, ioctl_ficlonerange(2)).
  * Returns 0, or -1 if the file system does not support it. */
 int plugin_host_share_bytes(int from, int to);

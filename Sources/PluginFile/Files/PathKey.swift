@@ -53,6 +53,16 @@ extension String {
     package func beginsWithBytes(of start: String) -> Bool { utf8.starts(with: start.utf8) }
 }
 
+extension Array {
+    /// Returns the elements in the order of the bytes of a text of each, without moving elements while they are
+    /// compared: large ones would take most of the time.
+    package func sorted(byBytesOf text: (Element) -> String) -> [Element] {
+        let texts = map(text)
+        if zip(texts, texts.dropFirst()).allSatisfy({ !$1.sortsByBytes(before: $0) }) { return self }
+        return indices.sorted { texts[$0].sortsByBytes(before: texts[$1]) }.map { self[$0] }
+    }
+}
+
 extension Dictionary where Key == PathKey {
     @inlinable package subscript(path: String) -> Value? {
         get { self[PathKey(path)] }

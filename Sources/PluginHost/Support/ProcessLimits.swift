@@ -62,6 +62,13 @@ package enum ProcessLimits {
             + "the memory of replaced modules, or raise the limit that is reached."
     }
 
+    /// The number of descriptors that the process may have.
+    static var descriptors: Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 0 }
+        return Int(clamping: limit.rlim_cur)
+    }
+
     private static func soft(_ resource: __rlimit_resource) -> String {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 else { return "unknown" }

@@ -102,15 +102,57 @@ import Testing
         #expect(await becomesTrue { changes(host) == ["failed A 1.0.0"] })
     }
 
-    @Test func `A version that has not started is kept only if the host removes it`() throws {
-        let host = try lazy.makeHost([lazy.module("A")])
-        try newer("A").build(into: host.plugins, as: "A.so")
+    @Test func `A version that has not started can be rolled back to after it was replaced`() throws {
+        let host = try lazy.makeHost([lazy.module("A"), lazy.module("B")])
+        #expect(host.host.lifecycle.holdFiles() == 2)
+        let new = try Data(contentsOf: URL(filePath: newer("A").build()))
+        try host.put(new, "A.so")
         try host.host.lifecycle.update()
+        #expect(host.states["A.so"] == "registered" && lazy.notes == "")
+        #expect(host.host.keptVersions(of: "A").map(\.version) == ["1.0.0"])
+        try host.host.rollback("A")
+        #expect(host.answer("A") == "A")
+        try host.host.rollback("A")
+        #expect(host.answer("A") == "new")
+        #expect(host.answer("B") == "B")
+        #expect(host.host.keptVersions(of: "B").isEmpty && host.host.problems.isEmpty)
+    }
+
+    @Test func `A version that has not started can be rolled back to after it was deleted`() throws {
+        let host = try lazy.makeHost([lazy.module("A"), lazy.module("B")])
+        #expect(host.host.lifecycle.holdFiles() == 2)
+        try FileManager.default.removeItem(atPath: "\(host.plugins)/A.so")
+        try FileManager.default.moveItem(atPath: "\(host.plugins)/B.so", toPath: "\(host.plugins)/C.so")
+        try host.host.lifecycle.update()
+        #expect(host.host.keptVersions(of: "A").map(\.version) == ["1.0.0"])
+        #expect(host.host.keptVersions(of: "B").isEmpty)
+        #expect(host.host.lifecycle.holdFiles() == 1)
+        try host.host.rollback("A")
+        #expect(host.answer("A") == "A")
+    }
+
+    @Test func `A version that was overwritten before it started is not kept, unless the host removes it`() throws {
+        let host = try lazy.makeHost([lazy.module("A")])
+        #expect(host.host.lifecycle.holdFiles() == 1)
+        let file = try #require(FileHandle(forWritingAtPath: "\(host.plugins)/A.so"))
+        try file.truncate(atOffset: 0)
+        try file.write(contentsOf: Data(contentsOf: URL(filePath: newer("A").build())))
+        try file.close()
+        try host.host.lifecycle.update()
+        #expect(host.states["A.so"] == "registered")
         let error = #expect(throws: PluginError.self) { try host.host.rollback("A") }
         #expect(error?.code == .noVersionKept)
         try host.host.remove("A")
         try host.host.rollback("A")
         #expect(host.answer("A") == "new")
+    }
+
+    @Test func `A file is held until its module has started`() throws {
+        let host = try lazy.makeHost([lazy.module("A"), lazy.module("B")])
+        #expect(host.host.lifecycle.holdFiles() == 2)
+        #expect(host.answer("A") == "A")
+        #expect(host.host.lifecycle.holdFiles() == 1)
+        #expect(host.host.keptVersions(of: "A").isEmpty)
     }
 
     @Test func `Services of files are listed before the modules with their targets start`() async throws {

@@ -17,10 +17,16 @@ import Testing
         var known = KnownModules.none
         var generations: [Generation] = []
         var routes = Routes()
+        var absences = UnavailableModules()
 
         var names: Set<String> {
             Set(folders.records.values.compactMap(\.claimedModule?.name)).union(serving.modules.keys)
                 .union(known.modules.map(\.name))
+        }
+
+        /// The path of the file of each module that serves.
+        var paths: [String: String] {
+            Dictionary(uniqueKeysWithValues: serving.modules.map { ($0.key, $0.value.path) })
         }
 
         func plan() -> Plan {
@@ -58,6 +64,9 @@ import Testing
                 if candidate.isInFolder { served.path = candidate.path }
                 return served
             }
+            let unavailability = Unavailability(of: plan, folders, registered: registered, then: known)
+            unavailability.note(in: &serving)
+            absences = unavailability.absences(serving)
             serving.replace(by: served, among: plan.names)
             for (path, verdict) in plan.verdicts {
                 if let record = folders.records[path]?.decided(verdict) { folders.judge(record) }
@@ -145,8 +154,8 @@ import Testing
             state.apply(part, newcomers)
             other.apply(whole, newcomers)
             #expect(state.generations.map(\.number) == other.generations.map(\.number))
-            let paths = state.serving.modules.mapValues(\.path)
-            #expect(paths == other.serving.modules.mapValues(\.path))
+            #expect(state.paths == other.paths)
+            #expect(state.absences == other.absences)
             #expect(Set(state.known.modules.map(\.name)) == Set(other.known.modules.map(\.name)))
             settled.refresh(names ?? all, state.folders, state.serving, state.known)
         }

@@ -11,7 +11,8 @@ import Testing
 @Suite struct PlanTests {
     /// Files in words, `a.so A 1.0.0 #7 needs B route a://b service S:1.0.0:5 targets T S`, where `#7` is the content
     /// and `:5` the priority of the service. `a.so broken A 1.0.0` is a file that could not be started,
-    /// `a.so library B 1.0.0` a library that the module B needs, `a.so program A 1.0.0` a module of the program.
+    /// `a.so library B 1.0.0` a library that the module B needs, `a.so program A 1.0.0` a module of the program, and
+    /// `event E` or `async-event E` a subscription.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let files: [String]
@@ -203,6 +204,7 @@ import Testing
         let (name, version) = (words.removeFirst(), words.removeFirst())
         var content = UInt64(bitPattern: Int64(text.hashValue))
         var (requirements, targets, services, routes) = ([String](), [String](), [String](), [RouteEntry]())
+        var (events, functions) = ([String](), [String: plugin_function]())
         while let word = words.popFirst() {
             if word.hasPrefix("#") {
                 content = UInt64(word.dropFirst())!
@@ -222,6 +224,11 @@ import Testing
                     """
                     {"name": "\(parts[0])", "version": "\(parts[1])", "priority": \(parts[2]), "target": "\(name)"}
                     """)
+            } else if word == "event" || word == "async-event" {
+                let event = words.removeFirst()
+                events.append(#"{"name": "\#(event)", "async": \#(word == "async-event")}"#)
+                functions["!\(event)"] = plugin_function(
+                    name: .immortal("!\(event)"), invoke: { _, _, _, _ in }, data: nil)
             } else if word == "targets" {
                 targets += words
                 words = []
@@ -229,7 +236,7 @@ import Testing
         }
         let json = """
             {"name": "\(name)", "version": "\(version)", "requires": [\(requirements.joined(separator: ","))],
-             "services": [\(services.joined(separator: ","))],
+             "services": [\(services.joined(separator: ","))], "events": [\(events.joined(separator: ","))],
              "targets": [\(targets.map { #"{"name": "\#($0)", "actions": []}"# }.joined(separator: ","))]}
             """
         let manifest = try Array(json.utf8).withUnsafeBytes { try ModuleManifest(parsing: $0, abiMinor: 0) }
@@ -245,8 +252,7 @@ import Testing
         description.initialize(to: plugin_module())
         let module = LoadedModule(
             staged, toolchain: "", abiMinor: 0, manifest: manifest, routes: routes, description: description,
-            functions: [:],
-            factories: [:])
+            functions: functions, factories: [:])
         if isLibrary { return FileRecord(path: path, folder: "", identity: nil, content: .library(of: name)) }
         let error = PluginError(.activationFailed, "It was not started.")
         return FileRecord(

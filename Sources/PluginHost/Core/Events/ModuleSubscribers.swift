@@ -12,12 +12,12 @@ final class ModuleSubscribers: @unchecked Sendable {
     /// Whether all of them are synchronous, and none is still to be started.
     let areSynchronous: Bool
 
-    private init(_ event: String, _ endpoints: [Endpoint], isComplete: Bool) {
+    private init(_ event: String, _ endpoints: [Unmanaged<Endpoint>], areSynchronous: Bool) {
         self.event = plugin_string(allocating: event)
         let memory = UnsafeMutableBufferPointer<Unmanaged<Endpoint>>.allocate(capacity: endpoints.count)
-        _ = memory.initialize(from: endpoints.lazy.map(Unmanaged.passUnretained))
+        _ = memory.initialize(from: endpoints)
         self.endpoints = UnsafeBufferPointer(memory)
-        areSynchronous = isComplete && !endpoints.contains(where: \.isAsync)
+        self.areSynchronous = areSynchronous
     }
 
     deinit {
@@ -35,9 +35,65 @@ final class ModuleSubscribers: @unchecked Sendable {
         }
         for event in known.subscribers.keys where endpoints[event] == nil { endpoints[event] = [] }
         let all = endpoints.map { event, endpoints in
-            ModuleSubscribers(event, endpoints, isComplete: known.subscribers[event] == nil)
+            ModuleSubscribers(
+                event, endpoints.map(Unmanaged.passUnretained),
+                areSynchronous: known.subscribers[event] == nil && !endpoints.contains(where: \.isAsync))
         }
         return NameIndex(all, by: \.event)
+    }
+
+    /// Returns the subscribers of each event after a change of a few modules.
+    ///
+    /// - Parameters:
+    ///   - before: The subscribers before the change.
+    ///   - change: The difference from the generations before the change, which does not move others.
+    ///   - events: The events of the registered modules that the change concerns.
+    static func index(
+        of generations: [Generation], besides known: KnownModules, from before: NameIndex<ModuleSubscribers>,
+        _ change: ModuleChange, events: [String]
+    ) -> NameIndex<ModuleSubscribers> {
+        let own = (change.gone + change.new).flatMap(\.subscriptions.keys)
+        var (gone, new): ([ModuleSubscribers], [ModuleSubscribers]) = ([], [])
+        for event in Set(own + events) {
+            let old = event.withPluginString { before.find($0)?.takeUnretainedValue() }
+            if let old { gone.append(old) }
+            let endpoints =
+                old.map { $0.endpoints(of: event, change, among: generations) }
+                ?? change.new.compactMap { $0.subscriptions[event].map(Unmanaged.passUnretained) }
+            let isComplete = known.subscribers[event] == nil
+            guard !endpoints.isEmpty || !isComplete else { continue }
+            let unchecked = old?.areSynchronous == true ? [] : endpoints
+            let areSynchronous =
+                isComplete && !unchecked.contains { $0.takeUnretainedValue().isAsync }
+                && !change.new.contains { $0.subscriptions[event]?.isAsync == true }
+            new.append(ModuleSubscribers(event, endpoints, areSynchronous: areSynchronous))
+        }
+        return NameIndex(before, without: gone, adding: new, by: \.event)
+    }
+
+    /// Returns the handlers of the event after a change of modules, in the order of the modules.
+    private func endpoints(
+        of event: String, _ change: ModuleChange, among generations: [Generation]
+    ) -> [Unmanaged<Endpoint>] {
+        var endpoints = Array(self.endpoints)
+        func position(of generation: Generation) -> Int? {
+            guard let own = generation.subscriptions[event] else { return nil }
+            return endpoints.firstIndex { $0.toOpaque() == Unmanaged.passUnretained(own).toOpaque() }
+        }
+        for generation in change.gone { if let place = position(of: generation) { endpoints.remove(at: place) } }
+        for generation in change.new {
+            guard let own = generation.subscriptions[event],
+                var index = generations.firstIndex(where: { $0 === generation })
+            else { continue }
+            // Behind the nearest subscriber before it.
+            var place = 0
+            while index > 0, place == 0 {
+                index -= 1
+                if let nearest = position(of: generations[index]) { place = nearest + 1 }
+            }
+            endpoints.insert(.passUnretained(own), at: place)
+        }
+        return endpoints
     }
 }
 

@@ -42,6 +42,11 @@ struct KnownText: Equatable, Sendable {
     }
 
     static func == (left: KnownText, right: KnownText) -> Bool {
-        left.withBytes { left in right.withBytes { right in left.elementsEqual(right) } }
+        if case .part(let bytes, let range) = left.content, case .part(let others, let place) = right.content,
+            bytes === others, range == place
+        {
+            return true
+        }
+        return left.withBytes { left in right.withBytes { right in left.elementsEqual(right) } }
     }
 }

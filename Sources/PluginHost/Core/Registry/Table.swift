@@ -76,8 +76,7 @@ final class Table: Sendable {
         }
         self.contents = contents
         let knownChange = ListChange(from: before.contents.known.modules, to: contents.known.modules)
-        let hasOtherSubscribers =
-            hasOtherKnown && !(knownChange.gone + knownChange.new).allSatisfy(\.outline.events.isEmpty)
+        let otherEvents = hasOtherKnown ? (knownChange.gone + knownChange.new).flatMap(\.outline.events) : []
         let known = [before, proposed].lazy.compactMap(\.self).first {
             $0.contents.known === contents.known && generations.elementsEqual($0.generations, by: ===)
         }
@@ -87,8 +86,7 @@ final class Table: Sendable {
             ?? (change.leaves(\.interceptors.isEmpty) ? before.interceptors : Self.interceptors(of: generations))
         subscribers =
             known?.subscribers
-            ?? (!hasOtherSubscribers && change.leaves(\.subscriptions.isEmpty)
-                ? before.subscribers : ModuleSubscribers.index(of: generations, besides: contents.known))
+            ?? Self.subscribers(of: generations, besides: contents.known, from: before, change, events: otherEvents)
         let hasOtherServices =
             hasOtherKnown
             || hasOtherModules
@@ -129,6 +127,19 @@ final class Table: Sendable {
             (services, refusedServices) = (before.services, before.refusedServices)
             serviceIndex = before.serviceIndex
         }
+    }
+
+    /// - Parameter events: The events of the registered modules that are added or removed.
+    private static func subscribers(
+        of generations: [Generation], besides known: KnownModules, from before: Table, _ change: ModuleChange,
+        events: [String]
+    ) -> NameIndex<ModuleSubscribers> {
+        if events.isEmpty, change.leaves(\.subscriptions.isEmpty) { return before.subscribers }
+        guard change.keepsOrder, events.count <= 16, change.isSmall(among: generations) else {
+            return ModuleSubscribers.index(of: generations, besides: known)
+        }
+        return ModuleSubscribers.index(
+            of: generations, besides: known, from: before.subscribers, change, events: events)
     }
 
     private static func interceptors(of generations: [Generation]) -> [String: Endpoint] {

@@ -2,9 +2,9 @@ import PluginABI
 import PluginFile
 
 /// Modules that are known but not served, so that callers receive the reason.
-struct UnavailableModules: Sendable {
+struct UnavailableModules: Equatable, Sendable {
     /// One module that is not served.
-    struct Absence: Sendable {
+    struct Absence: Equatable, Sendable {
         /// The name and version.
         let module: String
         /// The reason, as a predicate: `was removed: its file is gone`.

@@ -81,18 +81,19 @@ extension Plan {
         /// Determines which of the chosen candidates can start, and why the others cannot. Returns the groups of the
         /// latter.
         private mutating func attempt() -> [Int] {
-            let staying = Set((program + groups.map(\.chosen)).compactMap { $0.served?.generation.number })
+            let chosen = groups.map(\.chosen)
+            let staying = Set((program + chosen).compactMap { $0.served?.generation.number })
             let leaving = served.filter { !staying.contains($0.number) }
             var freed: [RouteEntry] = []
             if !registeredRoutes.isEmpty {
-                let keeping = groups.map(\.chosen).filter { keeps($0) }
+                let keeping = chosen.filter { keeps($0) }
                 let kept = Set(keeping.map { ObjectIdentifier($0.module.registration) })
                 freed = registeredRoutes.filter { !kept.contains($0.registration) }.flatMap(\.routes)
             }
             var claims = Claims(routes, services, without: leaving.flatMap(\.routes) + freed, besides: others)
             var present = Provisions(besides: others)
             // Modules that already serve or are registered keep what they claim.
-            for kept in program + groups.map(\.chosen) where keeps(kept) {
+            for kept in program + chosen where keeps(kept) {
                 claims.keep(kept.module, kept.path)
             }
             refusal = nil
@@ -111,14 +112,14 @@ extension Plan {
             }
             let owners = Dictionary(registered.map { ($0.outline.name, $0) }) { first, _ in first }
             var conflicts: [Int: PluginError] = [:]
-            let order = StartOrder(groups.map(\.chosen.outline), besides: present) { index in
-                let chosen = groups[index].chosen
+            let order = StartOrder(chosen.map(\.outline), besides: present) { index in
+                let candidate = chosen[index]
                 do throws(PluginError) {
-                    if let other = owners[chosen.outline.name] { throw .nameTaken(chosen, by: other) }
-                    if chosen.served == nil {
-                        if let error = starting[ObjectIdentifier(chosen.module)] { throw error }
-                        if chosen.module.isOpen, let error = chosen.module.missingPermission { throw error }
-                        if !keeps(chosen) { try claims.take(chosen.module, chosen.path) }
+                    if let other = owners[candidate.outline.name] { throw .nameTaken(candidate, by: other) }
+                    if candidate.served == nil {
+                        if let error = starting[ObjectIdentifier(candidate.module)] { throw error }
+                        if candidate.module.isOpen, let error = candidate.module.missingPermission { throw error }
+                        if !keeps(candidate) { try claims.take(candidate.module, candidate.path) }
                     }
                     return true
                 } catch {
@@ -126,15 +127,15 @@ extension Plan {
                     return false
                 }
             }
-            serving = registered + order.starting.map { groups[$0].chosen }
+            serving = registered + order.starting.map { chosen[$0] }
             for index in order.starting { groups[index].isAdmitted = true }
             if order.blocked.isEmpty { return [] }
             let unmet = UnmetRequirements(
-                chosen: groups.map(\.chosen.outline), starting: Set(order.starting), present: present,
-                hooked: Set(groups.indices.filter { starting[ObjectIdentifier(groups[$0].chosen.module)] != nil }))
+                chosen: chosen.map(\.outline), starting: Set(order.starting), present: present,
+                hooked: Set(groups.indices.filter { starting[ObjectIdentifier(chosen[$0].module)] != nil }))
             for index in order.blocked {
                 groups[index].isAdmitted = false
-                let path = groups[index].chosen.path
+                let path = chosen[index].path
                 groups[index].refusals[path] = conflicts[index] ?? unmet.reason(of: index)
                 if unmet.waitsForHook(index) { groups[index].starting.insert(PathKey(path)) }
             }

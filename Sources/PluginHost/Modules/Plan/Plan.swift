@@ -43,6 +43,9 @@ struct Plan {
         serving.first?.module.isRegistered != true && serving.allSatisfy(\.outline.requirements.isEmpty)
     }
 
+    /// Whether none of the modules that the plan is not about has requirements, as far as that is known.
+    var othersAreFree: Bool { others?.modules.areFree == true }
+
     /// Whether modules have conflicting claims while a module of this plan has requirements. A plan of all modules,
     /// whose order also depends on these requirements, may then prefer another module.
     private(set) var dependsOnOrder = false
@@ -70,7 +73,8 @@ struct Plan {
         self.names = others.map { $0.besides.union(present.program.map(\.name)) }
         // A module whose process has ended is replaced, if only by another generation of the same file; but not before
         // the time of its restart.
-        let served = present.modules.filter { !$0.value.module.isGone }
+        let served = Dictionary(
+            uniqueKeysWithValues: present.modules.lazy.filter { !$0.value.module.isGone }.map { ($0.key, $0.value) })
         var files: [String: [FileRecord]] = [:]
         let taken = Self.takenFiles(records, served)
         for record in records {
@@ -81,7 +85,8 @@ struct Plan {
                 files[name, default: []].append(record)
             }
         }
-        let byPath = Dictionary(records.map { (PathKey($0.path), $0) }) { first, _ in first }
+        let byPath =
+            served.isEmpty ? [:] : Dictionary(records.map { (PathKey($0.path), $0) }) { first, _ in first }
         var claimants = Set(files.keys)
         claimants.formUnion(served.keys)
         var options = Options(
@@ -108,6 +113,10 @@ struct Plan {
     mutating func rest(unless isNeeded: (Candidate) -> Bool) {
         var needed = Set(serving.indices.filter { serving[$0].served != nil || isNeeded(serving[$0]) })
         guard needed.count < serving.count else { return }
+        if needed.isEmpty {
+            (resting, serving) = (serving, [])
+            return
+        }
         require(from: &needed)
         resting = serving.indices.filter { !needed.contains($0) }.map { serving[$0] }
         serving = serving.indices.filter(needed.contains).map { serving[$0] }
@@ -166,7 +175,8 @@ struct Plan {
     func registered(after present: KnownModules, in context: ChangeContext) -> [LoadedModule] {
         if let names {
             if resting.isEmpty, !names.contains(where: { present.module(named: $0) != nil }) { return present.modules }
-            return present.modules.filter { !names.contains($0.name) }.adding(resting.map(\.module))
+            return present.modules.filter { !names.contains($0.name) }.adding(
+                resting.map(\.module), areFree: othersAreFree)
         }
         var starting: Set<ObjectIdentifier> = []
         if !present.isEmpty, !context.starts.slow.isEmpty {

@@ -29,6 +29,8 @@ final class SettledModules {
     private var names: [PathKey: String] = [:]
     /// The names of the modules that serve and were loaded from a file.
     private var servedFiles: [PathKey: Set<String>] = [:]
+    /// The names of the modules that serve in processes of their own.
+    private var isolated: Set<String> = []
     /// The modules that are part of every plan: one of their files waits or was refused, or what serves differs from
     /// their files.
     private var unsettled: Set<String> = []
@@ -91,6 +93,7 @@ final class SettledModules {
         }
         for requirement in outline.requirements { requiring.remove(name, of: requirement.subject) }
         if before.isServing { servedFiles.remove(name, of: PathKey(before.path)) }
+        isolated.remove(name)
     }
 
     private func keep(_ module: Kept) {
@@ -103,6 +106,15 @@ final class SettledModules {
         }
         for requirement in outline.requirements { requiring[requirement.subject, default: []].insert(outline.name) }
         if module.isServing { servedFiles[PathKey(module.path), default: []].insert(outline.name) }
+        if module.isServing, module.module.process != nil { isolated.insert(outline.name) }
+    }
+
+    /// Whether none of the modules has requirements.
+    var areFree: Bool { requiring.isEmpty }
+
+    /// Whether the process of a module that serves has ended, or is to be replaced.
+    func haveEnded(in serving: Serving) -> Bool {
+        isolated.contains { serving.modules[$0].map { $0.isRestarting || $0.module.hasEnded } == true }
     }
 
     /// Returns the names of the modules that must be planned together, since one of them has changed or is to start:

@@ -66,7 +66,8 @@ struct StartOrder {
         _ outlines: [ModuleOutline], besides present: Provisions = Provisions(),
         admit: (Int) -> Bool = { _ in true }
     ) {
-        var remaining = outlines.indices.sorted { ModuleOrder(outlines[$0]) < ModuleOrder(outlines[$1]) }
+        let orders = outlines.map { ModuleOrder($0) }
+        var remaining = outlines.indices.sorted { orders[$0] < orders[$1] }
         var provisions = present
         func take(at position: Int) {
             let index = remaining.remove(at: position)
@@ -96,7 +97,7 @@ struct StartOrder {
             take(at: next)
         }
         blocked += remaining
-        blocked.sort { ModuleOrder(outlines[$0]) < ModuleOrder(outlines[$1]) }
+        blocked.sort { orders[$0] < orders[$1] }
     }
 }
 
@@ -122,11 +123,12 @@ extension Array where Element: OrderedModule {
     }
 
     /// Returns these modules, which are in their start order, together with others.
-    func adding(_ others: [Element]) -> [Element] {
+    ///
+    /// - Parameter areFree: Whether these modules are known to have no requirements.
+    func adding(_ others: [Element], areFree: Bool = false) -> [Element] {
         if others.isEmpty { return self }
-        guard (self + others).allSatisfy({ $0.outlineInOrder.requirements.isEmpty }) else {
-            return (self + others).inOrder
-        }
+        let isFree = { (module: Element) in module.outlineInOrder.requirements.isEmpty }
+        guard others.allSatisfy(isFree), areFree || allSatisfy(isFree) else { return (self + others).inOrder }
         var all = self
         for other in others {
             let own = ModuleOrder(other.outlineInOrder)

@@ -82,6 +82,11 @@ final class Announcements: Sendable {
         }
     }
 
+    /// Whether there are observers.
+    var haveObservers: Bool {
+        observers.withLock { if case .listening(let present) = $0 { !present.isEmpty } else { false } }
+    }
+
     func tell(_ change: HostChange) {
         let observers = observers.withLock(\.self)
         if case .listening(let present) = observers { for observer in present.values { observer.tell(change) } }
@@ -127,6 +132,7 @@ final class Announcements: Sendable {
     ///     at most a tenth of a second, so that the start of many modules does not wait the full time for each of them.
     ///   - post: Posts the event.
     func announce(_ event: String, timeout: Duration? = nil, _ post: @escaping @Sendable () -> Void) {
+        guard calls.hasSubscribers(event) else { return }
         guard !calls.registry.table.moduleSubscribers(of: event).isEmpty else { return postHere(post) }
         var timeout = timeout ?? hookTimeout
         if overdueEvents.load(ordering: .relaxed) > 0 { timeout = min(timeout, .milliseconds(100)) }

@@ -37,6 +37,10 @@ final class ChangeContext: @unchecked Sendable {
     var proposed: Proposed?
     /// Whether what is known about files will be recorded.
     var isRecordScheduled = false
+    /// The files of registered modules that are held.
+    let held = HeldFiles()
+    /// Whether the files of registered modules will be held.
+    var isHoldScheduled = false
     /// How many modules were started while a change waited for code of a module.
     var nestedStarts = 0
     /// How many changes, each within the previous one, have not published what they start.
@@ -95,9 +99,9 @@ final class ChangeContext: @unchecked Sendable {
     }
 
     /// Publishes the current state, then notifies observers of a change.
-    func tell(_ change: HostChange) {
+    func tell(_ change: @autoclosure () -> HostChange) {
         publish()
-        announcements.tell(change)
+        if announcements.haveObservers { announcements.tell(change()) }
     }
 
     // MARK: Changes
@@ -134,7 +138,7 @@ final class ChangeContext: @unchecked Sendable {
     ///   - wanted: The name of a registered module that is to start.
     ///   - records: Hypothetical records of files. Default: the current records.
     func plan(
-        _ change: ProgramChange? = nil, starting wanted: String? = nil, with records: [PathKey: FileRecord]? = nil
+        _ change: ProgramChange? = nil, starting wanted: String? = nil, with records: FolderContents.Records? = nil
     ) -> Plan {
         let table = registry.table
         // Modules that start instead of only being registered, including those whose interceptors are in effect.
@@ -165,8 +169,7 @@ final class ChangeContext: @unchecked Sendable {
         let settled = settled ?? SettledModules(folders, serving, known)
         self.settled = settled
         settled.note(folders.takeUnplanned(), folders)
-        guard starts.slow.isEmpty, starts.parked.isEmpty,
-            !serving.modules.values.contains(where: { $0.isRestarting || $0.module.hasEnded }),
+        guard starts.slow.isEmpty, starts.parked.isEmpty, !settled.haveEnded(in: serving),
             let names = settled.affected(by: folders, starting: wanted)
         else { return nil }
         examined.modules += names.count

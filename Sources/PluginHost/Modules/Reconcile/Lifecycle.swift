@@ -147,6 +147,7 @@ final class Lifecycle: Sendable {
         context.isEnding.store(true, ordering: .sequentiallyConsistent)
         context.serveRequests()
         context.recordKnown()
+        for file in context.held.take(unless: { _ in false }) { file.close() }
         context.memoryWatch.end()
         Drain(context: context).tearDownAll()
         disk.workers.endAll()
@@ -320,6 +321,14 @@ final class Lifecycle: Sendable {
 
     /// How many files were examined, and how many modules were planned, by all changes, for tests.
     var examined: (files: Int, modules: Int) { context.queue.sync { context.examined } }
+
+    /// Holds the files of registered modules, and returns how many are held, for tests.
+    func holdFiles() -> Int {
+        context.queue.sync {
+            context.holdFiles()
+            return context.held.count
+        }
+    }
 
     var announcements: Announcements { context.announcements }
     var memoryWatch: MemoryWatch { context.memoryWatch }

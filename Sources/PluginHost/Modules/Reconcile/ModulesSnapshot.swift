@@ -38,7 +38,7 @@ struct ModulesSnapshot: Sendable {
             let status = opened.status(index < statuses.endIndex ? statuses[index] : nil)
             statuses.replaceSubrange(index..<min(index + 1, statuses.endIndex), with: [status])
         }
-        statuses = program + statuses.sorted { PathKey($0.file) < PathKey($1.file) }
+        statuses = program + statuses.sorted(byBytesOf: \.file)
         let dead = table.deadRoutes
         if dead.isEmpty { return statuses }
         for index in statuses.indices where statuses[index].state == .active {

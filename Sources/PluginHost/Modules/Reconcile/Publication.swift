@@ -11,23 +11,19 @@ struct Publication {
     /// The modules that serve from now on, in the order of the plan.
     private let served: [Served]
     /// The modules that served before, by name.
-    private let before: [String: Served]
+    private let before: BucketMap<String, Served>
     /// The modules that are removed without replacement, in reverse order.
     private let gone: [Served]
     /// The modules that are replaced.
     private let replaced: [Served]
-    /// The records with new verdicts.
-    private let judged: [FileRecord]
-    /// ``judged``, by path.
-    private let judgedFiles: [PathKey: FileRecord]
+    /// What it makes unavailable, and why.
+    private let unavailability: Unavailability
     /// The registered modules; `nil` if they stay the same.
     private let known: KnownModules?
     /// The files of modules that become registered.
     private let registered: [FileRecord]
     /// The modules that were registered before, whether or not they start.
     private let wasRegistered: KnownModules
-    /// The modules that were registered before and are removed without having started.
-    private let unregistered: [LoadedModule]
 
     init(_ context: ChangeContext, _ plan: Plan, _ newcomers: [ObjectIdentifier: Newcomer]) {
         (self.context, self.plan, self.newcomers) = (context, plan, newcomers)
@@ -44,35 +40,24 @@ struct Publication {
         before = context.serving.modules
         gone = plan.gone
         replaced = plan.leaving.filter { names.contains($0.name) }
-        judged = plan.verdicts.compactMap { path, verdict in context.folders.records[path]?.decided(verdict) }
-            .sorted { PathKey($0.path) < PathKey($1.path) }
-        let judgedFiles = Dictionary(judged.map { (PathKey($0.path), $0) }) { $1 }
-        self.judgedFiles = judgedFiles
         let present = context.registry.table.contents.known
         let next = present.changed(to: plan.registered(after: present, in: context))
         known = next === present ? nil : next
+        let unavailability = Unavailability(of: plan, context.folders, registered: present, then: known)
+        self.unavailability = unavailability
         wasRegistered = present
         let rest = known == nil ? [] : plan.resting
         registered = rest.filter { candidate in
             present.module(named: candidate.outline.name).map { !Plan.isSame($0, candidate.module) } ?? true
         }
-        .compactMap { judgedFiles[$0.path] ?? context.folders.records[$0.path] }
-        if known == nil {
-            unregistered = []
-        } else {
-            let concerned = plan.names.map { present.modules(named: $0) } ?? present.modules
-            unregistered = concerned.filter { !names.contains($0.name) && next.module(named: $0.name) == nil }
-        }
+        .compactMap { unavailability.record($0.path) }
     }
 
     /// - Parameter outer: What is proposed by an outer change, which waits for code of a module; `nil` if there is
     ///   none.
     func make(within outer: Proposed? = nil) {
         let hooks = context.hooks
-        for leaving in gone where !leaving.module.isRegistered {
-            context.serving.noteDeparture(of: leaving.module, reason(of: leaving))
-        }
-        for leaving in unregistered { context.serving.noteDeparture(of: leaving, reason(of: leaving)) }
+        unavailability.note(in: &context.serving)
         let started = served.filter { newcomers[ObjectIdentifier($0.module)] != nil }
         // Before calls reach the new generations, the end of one of their processes is treated as a crash of a serving
         // module, so that calls wait for its restart.
@@ -91,12 +76,13 @@ struct Publication {
         for record in registered { context.tell(change(toRegistered: record)) }
         for newcomer in started { context.tell(change(to: newcomer)) }
         for leaving in gone {
-            context.tell(.removed(GenerationStatus(leaving.generation, .draining), reason(of: leaving)))
+            context.tell(
+                .removed(GenerationStatus(leaving.generation, .draining), unavailability.reason(of: leaving)))
         }
-        for leaving in unregistered where !hasFailed(leaving) {
-            context.tell(.removed(GenerationStatus(registered: leaving), reason(of: leaving)))
+        for leaving in unregistered {
+            context.tell(.removed(GenerationStatus(registered: leaving), unavailability.reason(of: leaving)))
         }
-        judged.compactMap(\.verdictChange).forEach(context.tell)
+        for change in judged.compactMap(\.verdictChange) { context.tell(change) }
         if context.disk != nil { context.memoryWatch.beginIfAwaited() }
         hooks.announceStart(to: started.map(\.generation))
         hooks.announceMissedEvents(to: started.map(\.generation))
@@ -104,6 +90,7 @@ struct Publication {
         announce(started)
         hooks.announceStop(to: replaced.map(\.generation))
         VersionRetention(context: context).keep(leaving: plan.leaving)
+        if known != nil { VersionRetention(context: context).keepHeld() }
         Drain(context: context).retire((gone + replaced).map(\.generation))
     }
 
@@ -115,7 +102,7 @@ struct Publication {
         {
             context.registry.publish(
                 plan.generations(with: newcomers, among: context.registry.table.generations), known,
-                absences: absences)
+                absences: unavailability.absences(context.serving))
         }
         // The status changes after the table, so that a module that is listed as active can be called.
         for record in judged { context.folders.judge(record) }
@@ -125,26 +112,16 @@ struct Publication {
         context.publish()
     }
 
-    /// The modules that do not serve, with the reasons.
-    private var absences: UnavailableModules {
-        let names = Set(served.map(\.name))
-        let serves: (String) -> Bool = { name in
-            names.contains(name) || plan.names?.contains(name) == false && context.serving.contains(name)
-        }
-        return context.serving.absences(unless: serves, refused)
+    /// The modules that are no longer registered, besides those whose starts have failed.
+    private var unregistered: [LoadedModule] {
+        unavailability.unregistered.filter { !unavailability.hasFailed($0) }
     }
 
-    /// The records of the files that are not served.
-    private var refused: [FileRecord] {
-        let others = context.folders.unsettledRecords.filter { judgedFiles[$0.path] == nil }
-        return (others + judged).filter { $0.error != nil }
-    }
-
-    private func record(_ path: String) -> FileRecord? { judgedFiles[path] ?? context.folders.records[path] }
+    private var judged: [FileRecord] { unavailability.judged }
 
     private func change(to newcomer: Served) -> HostChange {
         let status =
-            record(newcomer.path)?.status(newcomer)
+            unavailability.record(newcomer.path)?.status(newcomer)
             ?? ModuleStatus(
                 .active, file: newcomer.path, since: newcomer.since, newcomer.module.outline, newcomer.generation)
         guard let before = before[newcomer.name] else {
@@ -162,29 +139,12 @@ struct Publication {
         return .replaced(status, GenerationStatus(registered: known))
     }
 
-    /// Returns whether a module is no longer registered because its start has failed, which is reported as a failure.
-    private func hasFailed(_ module: LoadedModule) -> Bool { record(module.file)?.isFailure == true }
-
-    private func reason(of leaving: Served) -> String {
-        if leaving.module.isRegistered { return "the program has unregistered it." }
-        return reason(of: leaving.module, in: leaving.path)
-    }
-
-    private func reason(of leaving: LoadedModule) -> String { reason(of: leaving, in: leaving.file) }
-
-    private func reason(of leaving: LoadedModule, in path: String) -> String {
-        let own = record(path)
-        let others = refused.filter { $0.claimedModule?.name == leaving.name }
-        if let error = own?.error ?? others.min(by: { PathKey($0.path) < PathKey($1.path) })?.error {
-            return error.message
-        }
-        return "it was removed: \(path) \(own == nil ? "is gone" : "no longer contains it")."
-    }
-
     /// Posts the host's events about modules that become registered.
     private func announceRegistered() {
         for module in registered.compactMap(\.module) {
-            announceAdded(module.eventParameters, insteadOf: wasRegistered.module(named: module.name)?.outline.version)
+            announceAdded(insteadOf: wasRegistered.module(named: module.name)?.outline.version) {
+                module.eventParameters
+            }
         }
     }
 
@@ -194,22 +154,24 @@ struct Publication {
         for newcomer in started where before[newcomer.name]?.isRestart(to: newcomer) != true {
             let known = before[newcomer.name] == nil ? wasRegistered.module(named: newcomer.name) : nil
             if let known, Plan.isSame(known, newcomer.module) { continue }
-            announceAdded(
-                newcomer.generation.eventParameters,
-                insteadOf: before[newcomer.name]?.version ?? known?.outline.version)
+            announceAdded(insteadOf: before[newcomer.name]?.version ?? known?.outline.version) {
+                newcomer.generation.eventParameters
+            }
         }
         let removed =
             gone.map(\.generation.eventParameters)
-            + unregistered.filter { !hasFailed($0) }.map(\.eventParameters)
+            + unregistered.map(\.eventParameters)
         for module in removed {
             context.announcements.announce("module.removed") { calls.postRemoved(module) }
         }
     }
 
-    private func announceAdded(_ module: [String: Value], insteadOf previous: SemanticVersion?) {
+    private func announceAdded(
+        insteadOf previous: SemanticVersion?, _ module: @escaping @Sendable () -> [String: Value]
+    ) {
         let calls = context.calls
         context.announcements.announce(previous == nil ? "module.added" : "module.replaced") {
-            calls.postAdded(module, insteadOf: previous)
+            calls.postAdded(module(), insteadOf: previous)
         }
     }
 }

@@ -136,6 +136,7 @@ extension Plan {
         let generations = serving.map { $0.served?.generation ?? newcomers[ObjectIdentifier($0.module)]!.generation }
         if names == nil { return isInOrder ? generations : generations.inOrder }
         let own = Set((serving.compactMap(\.served) + leaving).map { ObjectIdentifier($0.generation) })
-        return present.filter { !own.contains(ObjectIdentifier($0)) }.adding(generations)
+        let rest = own.isEmpty ? present : present.filter { !own.contains(ObjectIdentifier($0)) }
+        return rest.adding(generations, areFree: othersAreFree)
     }
 }

@@ -5,7 +5,7 @@ import PluginFile
 /// The modules that serve, and those that were removed.
 struct Serving: Sendable {
     /// The modules from files and those linked into the program, by name.
-    var modules: [String: Served] = [:]
+    var modules = BucketMap<String, Served>()
     /// The modules that the program has registered, in the order of registration.
     var program: [Served] = []
     /// The modules that were removed most recently, with the reasons, for error messages.
@@ -25,9 +25,7 @@ struct Serving: Sendable {
             return
         }
         program = served.filter(\.module.isRegistered)
-        modules = Dictionary(
-            served.lazy.filter { !$0.module.isRegistered }.map { ($0.name, $0) },
-            uniquingKeysWith: { first, _ in first })
+        modules = BucketMap(served.lazy.filter { !$0.module.isRegistered }.map { ($0.name, $0) })
     }
 
     mutating func noteDeparture(of leaving: LoadedModule, _ reason: String) {

@@ -4,7 +4,7 @@ import PluginFile
 /// The content of the plugins folders and the modules linked into the program, as known to the host.
 struct FolderContents: Sendable {
     /// The records of files, by path.
-    private(set) var records: [PathKey: FileRecord] = [:]
+    private(set) var records = Records()
     /// The paths of the files that do not contain a module, or one that neither serves nor is superseded.
     private(set) var unsettled: Set<PathKey> = []
     /// The paths of the files whose modules have changed since they were planned.
@@ -23,6 +23,8 @@ struct FolderContents: Sendable {
     /// The paths of files that may have killed the last host, and are being tried.
     var tried: Set<PathKey> = []
     var retries = Retries()
+
+    typealias Records = BucketMap<PathKey, FileRecord>
 
     /// The files that may have killed the last host.
     enum Suspects: Sendable {

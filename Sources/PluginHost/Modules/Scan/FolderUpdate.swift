@@ -33,6 +33,7 @@ struct FolderUpdate {
         retryLater()
         context.publish()
         context.recordKnownLater()
+        context.holdFilesLater()
         context.prepareForChanges()
     }
 

@@ -53,7 +53,7 @@ package enum PluginFolder {
         entries += walk.failures.map {
             Entry(name: $0.name, path: $0.path, identity: .failure($0.error), isFolder: true)
         }
-        return entries.sorted { $0.name.sortsByBytes(before: $1.name) }
+        return entries.sorted(byBytesOf: \.name)
     }
 
     /// Returns the paths of the files in a folder that may be modules, sorted by their names: those that a host scans.
@@ -95,7 +95,9 @@ package enum PluginFolder {
 
     /// Returns whether an item of a folder may be a module, a route file or a service file.
     static func isCandidate(_ item: FolderWalk.Item) -> Bool {
-        item.error != nil || item.name.split(separator: "/").last.map { isCandidate(String($0)) } ?? false
+        if item.error != nil { return true }
+        guard let slash = item.name.utf8.lastIndex(of: UInt8(ascii: "/")) else { return isCandidate(item.name) }
+        return isCandidate(String(item.name[item.name.utf8.index(after: slash)...]))
     }
 
     /// Returns the error for a folder that cannot be listed.

@@ -35,8 +35,9 @@ struct Rollback {
             return try bring(returning)
         }
         let files = try FileMove.files(of: name, in: context)
+        let present = served?.module ?? context.registry.table.contents.known.module(named: name)
         let candidates = store.kept(name, for: configuration).filter {
-            $0.version.digest != served?.module.staged.digest
+            $0.version.digest != present?.staged.digest
         }
         if let (kept, path) = candidates.first(where: { wanted == nil || wanted == "\($0.version.version)" }) {
             return try bring(load(kept, as: path))

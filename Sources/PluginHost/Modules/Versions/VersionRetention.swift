@@ -23,6 +23,31 @@ struct VersionRetention {
         }
     }
 
+    /// Keeps versions that are no longer registered, have not started, and are in no file, if their files are held.
+    func keepHeld() {
+        let known = context.registry.table.contents.known
+        let gone = context.held.take { module in
+            known.module(named: module.name).map { Plan.isSame($0, module) } == true
+        }
+        for file in gone {
+            defer { file.close() }
+            let module = file.module
+            let served = context.serving.modules[module.name]
+            guard served.map({ Plan.isSame($0.module, module) }) != true, !isInFolder(module) else { continue }
+            // If the file was overwritten, the version is lost.
+            guard let source = try? SourceFile(opening: file.path), source.digest() == module.staged.digest else {
+                continue
+            }
+            do throws(PluginError) {
+                try context.disk.store.keep(
+                    file: file.path, as: module.file, module: module.name, version: module.outline.version,
+                    folder: module.file.parentFolder)
+            } catch {
+                context.reportProblem(error, Self.problem)
+            }
+        }
+    }
+
     /// Returns whether a file contains the module.
     private func isInFolder(_ module: LoadedModule) -> Bool {
         context.folders.records.values.contains { $0.claimedModule.map { Plan.isSame($0, module) } == true }

@@ -72,14 +72,18 @@ final class VersionStore: Sendable {
     /// Keeps a copy of the file that a module has in a plugins folder. If that is a link, the file that it leads to is
     /// copied.
     ///
-    /// - Parameter needed: A version that is not removed, whatever the limits.
+    /// - Parameters:
+    ///   - original: The path that the file had in the plugins folder; `nil` for its present path.
+    ///   - needed: A version that is not removed, whatever the limits.
     /// - Throws: `unreadable` if the version cannot be kept.
     func keep(
-        file path: String, module: String, version: SemanticVersion, folder: String, sparing needed: KeptVersion? = nil
+        file path: String, as original: String? = nil, module: String, version: SemanticVersion, folder: String,
+        sparing needed: KeptVersion? = nil
     ) throws(PluginError) {
-        try changing("\(path) cannot be moved to the kept versions") { root throws(POSIXError) in
+        try changing("\(original ?? path) cannot be moved to the kept versions") { root throws(POSIXError) in
             let folder = folder.withoutLinks
-            let file = try KeptVersion.File(at: path, from: path.parentFolder)
+            var file = try KeptVersion.File(at: path, from: path.parentFolder)
+            if let original { file.path = original.fileName }
             let versions = entries(of: module, from: folder, root)
             // If the version is already kept, perhaps with libraries, only its time is updated.
             if let known = versions.first(where: { $0.digest == file.digest && $0.isWhole }) {
