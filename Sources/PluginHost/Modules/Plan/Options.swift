@@ -46,6 +46,8 @@ extension Plan {
         private(set) var groups: [Group] = []
         /// The candidates that can serve, in the order of their start.
         private(set) var serving: [Candidate] = []
+        /// The change of the routes if they serve; `nil` if none can.
+        private(set) var routeChange: RouteChange?
         /// The reason why the last of ``program`` cannot serve.
         private(set) var refusal: PluginError?
 
@@ -127,6 +129,7 @@ extension Plan {
                 }
             }
             serving = registered + order.starting.map { groups[$0].chosen }
+            routeChange = claims.routeChange
             for index in order.starting { groups[index].isAdmitted = true }
             if order.blocked.isEmpty { return [] }
             let unmet = UnmetRequirements(

@@ -115,7 +115,7 @@ struct Publication {
         {
             context.registry.publish(
                 plan.generations(with: newcomers, among: context.registry.table.generations), known,
-                absences: absences)
+                routes: plan.routeChange, absences: absences)
         }
         // The status changes after the table, so that a module that is listed as active can be called.
         for record in judged { context.folders.judge(record) }
