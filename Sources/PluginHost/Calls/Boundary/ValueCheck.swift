@@ -45,18 +45,6 @@ extension plugin_value {
     /// Whether the value passes the check.
     @inline(__always)
     var isSound: Bool {
-        if kind <= PLUGIN_KIND_DOUBLE { return true }
-        // Most other values are strings of ASCII.
-        if kind == PLUGIN_KIND_STRING, let bytes = self.as.string,
-            UnsafeRawPointer(bytes).asciiPrefix(of: Int(count)) == Int(count)
-        {
-            return true
-        }
-        return hasSoundContents
-    }
-
-    @inline(never)
-    private var hasSoundContents: Bool {
         do throws(PluginError) { try check() } catch { return false }
         return true
     }
@@ -91,12 +79,15 @@ extension plugin_string {
             throw PluginError(
                 .invalidValue, "\(what) states a count of \(count) bytes; at most \(UInt32.max) are allowed.")
         }
-        // From the first byte on that is not ASCII, the standard library validates.
+        // ASCII, eight bytes at a time; from the first other byte on, the standard library's validation.
         let start = UnsafeRawPointer(bytes)
         let count = Int(count)
-        var offset = start.asciiPrefix(of: count)
+        var offset = 0
+        while offset &+ 8 <= count,
+            start.loadUnaligned(fromByteOffset: offset, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
+        { offset &+= 8 }
+        if offset &+ 8 > count, start.tail(from: offset, to: count) & 0x8080_8080_8080_8080 == 0 { return }
         while offset < count, start.load(fromByteOffset: offset, as: UInt8.self) < 0x80 { offset &+= 1 }
-        if offset == count { return }
         let rest = UnsafeBufferPointer(
             start: (start + offset).assumingMemoryBound(to: UInt8.self), count: count - offset)
         do {
@@ -105,21 +96,6 @@ extension plugin_string {
             throw PluginError(
                 .invalidValue, "\(what) is not valid UTF-8, at byte \(offset + error.byteOffsets.lowerBound).")
         }
-    }
-}
-
-extension UnsafeRawPointer {
-    /// Looks at eight bytes at a time. Returns `count` if all of them are ASCII; otherwise how many are before the eight
-    /// of which one is not.
-    @inline(__always)
-    fileprivate func asciiPrefix(of count: Int) -> Int {
-        let others: UInt64 = 0x8080_8080_8080_8080
-        var offset = 0
-        while offset &+ 8 <= count {
-            guard loadUnaligned(fromByteOffset: offset, as: UInt64.self) & others == 0 else { return offset }
-            offset &+= 8
-        }
-        return tail(from: offset, to: count) & others == 0 ? count : offset
     }
 }
 

@@ -168,14 +168,14 @@ extension Calls {
         _ post: Post, _ parameters: [String: Value], to handler: plugin_object, _ endpoint: Unmanaged<Endpoint>,
         _ thread: ThreadContext, _ delivery: inout EventDelivery
     ) {
-        guard ObjectTable.retain(handler) else { return }
-        defer { _ = ObjectTable.release(handler) }
-        delivery.delivered += 1
-        var failure: PluginError?
-        endpoint._withUnsafeGuaranteedRef { endpoint in
-            withUnsafeMutablePointer(to: &failure) { failure in
-                run(handler, endpoint, parameters, post, Receiver(Self.noteFailure, failure), thread)
-                if failure.pointee != nil { note(failure, of: post, in: endpoint, &delivery) }
+        ObjectTable.lend(handler) { instance in
+            delivery.delivered += 1
+            var failure: PluginError?
+            endpoint._withUnsafeGuaranteedRef { endpoint in
+                withUnsafeMutablePointer(to: &failure) { failure in
+                    run(handler, instance, endpoint, parameters, post, Receiver(Self.noteFailure, failure), thread)
+                    if failure.pointee != nil { note(failure, of: post, in: endpoint, &delivery) }
+                }
             }
         }
     }
