@@ -38,10 +38,16 @@ extension Value {
         }
     }
 
-    /// Writes a string. Runs of bytes that need no escape are copied as a whole.
+    /// Writes a string. It is copied as a whole if nothing needs an escape; otherwise, runs of bytes that need none are.
     private static func writeJSON(_ string: String, to text: inout String) {
         text += "\""
+        defer { text += "\"" }
         var string = string
+        let isPlain = string.withUTF8 { bytes in bytes.indices.allSatisfy { scalarToEscape(bytes, $0) == nil } }
+        if isPlain {
+            text += string
+            return
+        }
         string.withUTF8 { bytes in
             var (index, written) = (0, 0)
             while index < bytes.count {
@@ -56,7 +62,6 @@ extension Value {
             }
             text += String(decoding: bytes[written...], as: UTF8.self)
         }
-        text += "\""
     }
 
     /// Returns the scalar that begins at an index, and its length in bytes, if it must be escaped: JSON does not allow

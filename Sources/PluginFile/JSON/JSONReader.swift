@@ -84,15 +84,16 @@ package struct JSONReader {
         try descend()
         var entries: [String: Value] = [:]
         if next() != UInt8(ascii: "}") {
+            entries.reserveCapacity(3)  // Most objects have few entries.
             repeat {
                 guard next() == UInt8(ascii: "\"") else { throw failure("a name is missing") }
                 let start = index
                 let name = try string()
                 guard take(UInt8(ascii: ":")) else { throw failure("a “:” is missing") }
                 let value = try value()
-                if entries[name] == nil {
-                    entries[name] = value
-                } else if rules.isFile {
+                let count = entries.count
+                Self.insert(&entries[name, default: value])
+                if entries.count == count, rules.isFile {
                     throw MalformedText(
                         "has the name “\(name.shortened)” twice,", at: start, advice: " Use each name once.")
                 }
@@ -101,6 +102,11 @@ package struct JSONReader {
         try ascend(UInt8(ascii: "}"))
         return entries
     }
+
+    /// Accessing an entry with a default inserts it if there is none. Unlike a look-up before the insertion, this hashes
+    /// the name once.
+    @inline(__always)
+    private static func insert(_ entry: inout Value) {}
 
     /// Reads the comma before another element of a list or a map, if there is one.
     private mutating func continues(before end: UInt8) throws(MalformedText) -> Bool {

@@ -3,7 +3,8 @@ import PluginABI
 /// A JSON object in a manifest, with its location: "target A, action fetch".
 struct ManifestNode {
     private let entries: [String: Value]
-    private let location: String
+    /// Makes the text of the location, which only errors need.
+    private let location: () -> String
     /// Whether unknown keys and hooks are skipped, because the module is newer than the host.
     let skipsUnknown: Bool
     /// The name of the whole document in messages.
@@ -13,7 +14,8 @@ struct ManifestNode {
 
     /// - Throws: `invalidManifest` if the value is not an object.
     init(
-        value: Value, location: String, skipsUnknown: Bool, document: String = "the manifest"
+        value: Value, location: @autoclosure @escaping () -> String, skipsUnknown: Bool,
+        document: String = "the manifest"
     ) throws(PluginError) {
         (self.location, self.skipsUnknown, self.document) = (location, skipsUnknown, document)
         guard case .map(let entries) = value else {
@@ -29,7 +31,8 @@ struct ManifestNode {
     ///
     /// - Parameter more: Text after the sentence.
     func error(_ message: String, _ more: String = "") -> PluginError {
-        PluginError(.invalidManifest, "In \(document)\(location.isEmpty ? "" : ", \(location)"): \(message).\(more)")
+        let place = location()
+        return PluginError(.invalidManifest, "In \(document)\(place.isEmpty ? "" : ", \(place)"): \(message).\(more)")
     }
 
     func check(_ holds: Bool, else message: @autoclosure () -> String) throws(PluginError) {
@@ -45,18 +48,22 @@ struct ManifestNode {
     }
 
     func checkKeys(_ known: [String]) throws(PluginError) {
-        if skipsUnknown { return }
+        if skipsUnknown || entries.keys.allSatisfy(known.contains) { return }
         for key in entries.keys.sorted() where !known.contains(key) { throw unknown("key", key, known) }
     }
 
-    func optional<T>(_ key: String, _ read: (Value) -> T?, _ type: String) throws(PluginError) -> T? {
+    func optional<T>(
+        _ key: String, _ read: (Value) -> T?, _ type: @autoclosure () -> String
+    ) throws(PluginError) -> T? {
         guard let value = entries[key] else { return nil }
-        guard let result = read(value) else { throw error("\"\(key)\" must be \(type), not \(Self.describe(value))") }
+        guard let result = read(value) else { throw error("\"\(key)\" must be \(type()), not \(Self.describe(value))") }
         return result
     }
 
-    func required<T>(_ key: String, _ read: (Value) -> T?, _ type: String) throws(PluginError) -> T {
-        guard let result = try optional(key, read, type) else { throw error("the key \"\(key)\" is missing") }
+    func required<T>(
+        _ key: String, _ read: (Value) -> T?, _ type: @autoclosure () -> String
+    ) throws(PluginError) -> T {
+        guard let result = try optional(key, read, type()) else { throw error("the key \"\(key)\" is missing") }
         return result
     }
 
@@ -113,20 +120,26 @@ struct ManifestNode {
     ///   - name: Returns the name of an object for messages; an object without a name is identified by its number.
     ///   - read: Reads an object, given the elements that were read before it.
     func elements<Element>(
-        _ key: String, _ what: String, name: (Value) -> String? = { $0["name"]?.string },
+        _ key: String, _ what: String, name: @escaping (Value) -> String? = { $0["name"]?.string },
         _ read: (ManifestNode, [Element]) throws(PluginError) -> Element
     ) throws(PluginError) -> [Element] {
         var elements: [Element] = []
         let values = try optional(key, \.list, "a list") ?? []
         elements.reserveCapacity(values.count)
         for (index, value) in values.enumerated() {
-            let above = location.isEmpty ? "" : "\(location), "
-            let here = "\(above)\(what) \(name(value)?.shortened ?? "number \(index + 1)")"
-            var node = try ManifestNode(value: value, location: here, skipsUnknown: skipsUnknown, document: document)
+            var node = try ManifestNode(
+                value: value, location: location(of: what, named: name(value), at: index),
+                skipsUnknown: skipsUnknown, document: document)
             node.values = self.values
             elements.append(try read(node, elements))
         }
         return elements
+    }
+
+    /// Returns the location of an element of a list.
+    private func location(of what: String, named name: String?, at index: Int) -> String {
+        let above = location()
+        return "\(above.isEmpty ? "" : "\(above), ")\(what) \(name?.shortened ?? "number \(index + 1)")"
     }
 
     private static func describe(_ value: Value) -> String {

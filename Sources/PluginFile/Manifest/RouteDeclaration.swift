@@ -27,8 +27,7 @@ extension ManifestNode {
         lazy var actions = Set(targets.lazy.flatMap { target in target.actions.map { "\(target.name)/\($0.name)" } })
         let pattern = { (value: Value) in value["pattern"]?.string ?? "" }
         return try elements("routes", "route", name: pattern) { node, _ throws(PluginError) in
-            let route = try node.route()
-            let action = "\(route.target)/\(route.action)"
+            let (route, action) = try node.route()
             guard actions.contains(action) else {
                 throw error(
                     "the route \"\(route.pattern)\" leads to \(action), which the module does not have",
@@ -38,13 +37,15 @@ extension ManifestNode {
         }
     }
 
-    private func route() throws(PluginError) -> ModuleManifest.Route {
+    /// Reads a route. Returns it with its action as it is written.
+    private func route() throws(PluginError) -> (ModuleManifest.Route, action: String) {
         try checkKeys(["pattern", "action", "method", "name", "summary", "defaults", "transition", "groups"])
         let pattern = try string("pattern")
-        guard let names = try string("action").targetAndAction else {
+        let action = try string("action")
+        guard let names = action.targetAndAction else {
             throw error("\"action\" must be written target/action")
         }
-        return ModuleManifest.Route(
+        let route = ModuleManifest.Route(
             pattern: pattern, target: names.target, action: names.action,
             method: try optional(
                 "method", { $0.string.flatMap(RouteMethod.init) },
@@ -53,6 +54,7 @@ extension ManifestNode {
             defaults: try optional("defaults", \.map, "an object") ?? [:],
             transition: try choice("transition", default: Transition.none),
             groups: try optional("groups", \.routeGroups, "an object of group numbers and parameters") ?? [:])
+        return (route, action)
     }
 }
 

@@ -3,9 +3,10 @@ package import PluginABI
 extension String {
     /// The names in `target/action`; `nil` if the text does not have this form.
     package var targetAndAction: (target: String, action: String)? {
-        let parts = utf8.split(separator: UInt8(ascii: "/"), maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty else { return nil }
-        return (String(Substring(parts[0])), String(Substring(parts[1])))
+        let slash = UInt8(ascii: "/")
+        guard let end = utf8.firstIndex(of: slash), end > startIndex else { return nil }
+        let action = self[utf8.index(after: end)...]
+        return action.isEmpty || action.utf8.contains(slash) ? nil : (String(self[..<end]), String(action))
     }
 
     /// Returns the names of the action that a route leads to, written `target/action`.

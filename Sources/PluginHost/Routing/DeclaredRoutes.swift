@@ -80,27 +80,36 @@ extension [ModuleManifest.Route] {
         var patterns: [RoutePattern] = []
         patterns.reserveCapacity(count)
         var transitions = 0
-        var taken: [RoutePattern.Shape: Int] = [:]
-        taken.reserveCapacity(count)
+        // The routes by the hashes of their shapes, and those whose hash a later one of another shape has. As keys of a
+        // dictionary, the shapes would be copied with each look-up.
+        var (taken, twins) = ([Int: Int](minimumCapacity: count), [Int]())
+        func isTaken(_ index: Int, by shape: RoutePattern.Shape) -> Bool { patterns[index].shape == shape }
         var methods: Set<RouteMethod> = []
-        for (index, route) in enumerated() {
+        for index in indices {
             do throws(PluginError) {
-                let pattern = try RoutePattern(route.pattern, scheme: scheme, after: patterns.last)
+                let pattern = try RoutePattern(self[index].pattern, scheme: scheme, after: patterns.last)
                 // The transitions of a host are counted even if it shares its automaton with the host of the previous
                 // route.
                 transitions += (pattern.host?.transitions ?? 0) + (pattern.path?.transitions ?? 0)
-                guard transitions <= RoutePattern.mostTransitions else { throw .tooManyTransitions(route.pattern) }
-                patterns.append(try pattern.naming(route.groups).answering(route.method))
+                guard transitions <= RoutePattern.mostTransitions else {
+                    throw .tooManyTransitions(self[index].pattern)
+                }
+                patterns.append(try pattern.naming(self[index].groups).answering(self[index].method))
             } catch {
-                throw wrong(route, error)
+                throw wrong(self[index], error)
             }
             // A route for every method takes the shape of its pattern for all of them.
             var shape = patterns[index].shape
-            if let other = taken.updateValue(index, forKey: shape) { throw twice(self[other], route) }
-            if let method = route.method { methods.insert(method) }
-            for method in route.method == nil ? methods.map(Optional.some) : [nil] {
+            if let other = taken.updateValue(index, forKey: shape.hashValue) { twins.append(other) }
+            if let other = twins.first(where: { isTaken($0, by: shape) }) { throw twice(self[other], self[index]) }
+            let own = self[index].method
+            if let own { methods.insert(own) }
+            for method in own == nil ? methods.map(Optional.some) : [nil] {
                 shape.method = method
-                if let other = taken[shape] { throw twice(self[other], route) }
+                let candidates = [taken[shape.hashValue]].compactMap(\.self) + twins
+                if let other = candidates.first(where: { isTaken($0, by: shape) }) {
+                    throw twice(self[other], self[index])
+                }
             }
         }
         return patterns
@@ -129,11 +138,13 @@ extension RouteEntry {
     ) -> [RouteEntry] {
         var entries: [RouteEntry] = []
         entries.reserveCapacity(routes.count)
-        for (route, pattern) in zip(routes, patterns) {
+        for index in routes.indices {
+            // Each part is read in place, because a copy of the route would retain all of them.
             entries.append(
                 RouteEntry(
-                    pattern, target: route.target, action: route.action, name: route.name, summary: route.summary,
-                    defaults: route.defaults, transition: route.transition, owner: owner, after: entries.last))
+                    patterns[index], target: routes[index].target, action: routes[index].action,
+                    name: routes[index].name, summary: routes[index].summary, defaults: routes[index].defaults,
+                    transition: routes[index].transition, owner: owner, after: entries.last))
         }
         return entries
     }

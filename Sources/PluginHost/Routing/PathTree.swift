@@ -67,9 +67,13 @@ final class PathTree: PathNode, @unchecked Sendable {
 
     /// The node that should replace this one: the tree itself, its only route, or nothing.
     private var shortest: PathNode? {
-        guard literals.isEmpty, specific.isEmpty, general.isEmpty, variantEnds.isEmpty else { return self }
+        guard mayBeShorter else { return self }
         guard let name else { return end }
         return name.isEntry && end == nil ? name : self
+    }
+
+    private var mayBeShorter: Bool {
+        literals.isEmpty && specific.isEmpty && general.isEmpty && variantEnds.isEmpty
     }
 
     struct Edge {
@@ -122,32 +126,40 @@ extension PathTree {
         _ change: (inout RouteEntry?) -> Void
     ) {
         if !isKnownUniquelyReferenced(&tree) { tree = PathTree(copying: tree) }
-        defer { tree.work = tree.sumOfWork() }
+        tree.updateBranch(path, variant, behind: depth, change)
+        tree.work = tree.sumOfWork()
+    }
+
+    /// Changes the entry of a path here or below, without the work of this node. Only for the only owner of the tree.
+    private func updateBranch(
+        _ path: PathPattern, _ variant: Int, behind depth: Int, _ change: (inout RouteEntry?) -> Void
+    ) {
         let segments = path.segments(ofVariant: variant)
-        guard depth < segments.count else { return tree.updateEnd(path, variant, change) }
-        func updateChild(_ child: inout PathNode?) { updateNode(&child, path, variant, behind: depth + 1, change) }
+        guard depth < segments.count else { return updateEnd(path, variant, change) }
+        func updateChild(_ child: inout PathNode?) {
+            Self.updateNode(&child, path, variant, behind: depth + 1, change)
+        }
         let segment = segments[depth]
         switch segment {
         case .literal(let text):
             text.withUnsafeBufferPointer { text in
-                tree.literals.update(text, updateChild)
-                let child = tree.literals.find(text)?.object.takeUnretainedValue()
-                let search = SearchWork(fixed: tree.literals.work(of: text))
-                tree.literalWork =
-                    tree.literals.isEmpty ? .init() : tree.literalWork.or(search + (child?.nodeWork ?? .init()))
+                literals.update(text, updateChild)
+                let below = literals.find(text)?.object._withUnsafeGuaranteedRef(\.nodeWork) ?? SearchWork()
+                let search = SearchWork(fixed: literals.work(of: text))
+                literalWork = literals.isEmpty ? .init() : literalWork.or(search + below)
             }
-        case .name: updateChild(&tree.name)
+        case .name: updateChild(&name)
         case .mixed(let parts), .expression(let parts):
             let shape = parts.shape
             var child: PathNode?
             var (automaton, before): (Automaton?, Edge.Key?)
-            if let index = tree.specific.firstIndex(where: { $0.step.isSegment(shape) }) {
-                let old = tree.specific.remove(at: index)
+            if let index = specific.firstIndex(where: { $0.step.isSegment(shape) }) {
+                let old = specific.remove(at: index)
                 before = old.key
                 if case .segment(_, let known, let node) = old.step { (automaton, child) = (known, node) }
             }
             var (old, new): (Edge.Key?, Edge.Key?)
-            updateNode(&child, path, variant, behind: depth + 1) { entry in
+            Self.updateNode(&child, path, variant, behind: depth + 1) { entry in
                 old = entry.map { Edge.Key($0.pattern) }
                 change(&entry)
                 new = entry.map { Edge.Key($0.pattern) }
@@ -158,7 +170,7 @@ extension PathTree {
             guard let key = known ?? child.firstKey else { return }
             let step = Edge.Step.segment(
                 shape, automaton ?? Automaton(bounded: parts, delimiter: PathScalars.separator), child)
-            tree.insert(Edge(rank: segment.rank, key: key, step: step))
+            insert(Edge(rank: segment.rank, key: key, step: step))
         }
     }
 
@@ -183,7 +195,7 @@ extension PathTree {
             if let entry { tree.take(entry, behind: depth) }
         }
         update(&tree, path, variant, behind: depth, change)
-        node = tree.shortest
+        node = tree.mayBeShorter ? tree.shortest : tree
     }
 
     /// Adds a route that was stored without nodes to an empty tree, after `depth` segments.

@@ -11,15 +11,19 @@ extension PathTree {
     /// Adds the work of all branches, since a search may backtrack and try each of them.
     private func sum(_ behindLiterals: SearchWork, _ work: (PathNode) -> SearchWork) -> SearchWork {
         var sum = SearchWork(fixed: SearchWork.visit) + behindLiterals
-        for edge in [specific, general].joined() {
-            switch edge.step {
-            case .segment(_, let automaton, let child):
-                sum += SearchWork(fixed: SearchWork.visit, perScalar: automaton.work.perScalar) + work(child)
-            case .rest(_, let variant, let entry):
-                let steps = entry.pattern.path?.automaton(ofVariant: variant).work.perScalar ?? 0
-                sum += SearchWork(fixed: SearchWork.visit, perScalar: steps) + entry.work
+        func add(_ edges: [Edge]) {
+            for edge in edges {
+                switch edge.step {
+                case .segment(_, let automaton, let child):
+                    sum += SearchWork(fixed: SearchWork.visit, perScalar: automaton.work.perScalar) + work(child)
+                case .rest(_, let variant, let entry):
+                    let steps = entry.pattern.path?.automaton(ofVariant: variant).work.perScalar ?? 0
+                    sum += SearchWork(fixed: SearchWork.visit, perScalar: steps) + entry.work
+                }
             }
         }
+        if !specific.isEmpty { add(specific) }
+        if !general.isEmpty { add(general) }
         if let name { sum += work(name) }
         if let end { sum += work(end) }
         if case .rest(_, _, let entry)? = variantEnds.first?.step { sum += entry.work }

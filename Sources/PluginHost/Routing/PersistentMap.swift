@@ -145,8 +145,8 @@ struct PersistentMap<Reference: PersistentMapReference>: ~Copyable {
         let key = TextKey(text)
         return switch pages {
         case .none: 0
-        case .one(let page): page.takeUnretainedValue().work
-        case .many(let pages): pages[key.pageIndex(among: pages.count)].takeUnretainedValue().work
+        case .one(let page): page._withUnsafeGuaranteedRef(\.work)
+        case .many(let pages): pages[key.pageIndex(among: pages.count)]._withUnsafeGuaranteedRef(\.work)
         }
     }
 

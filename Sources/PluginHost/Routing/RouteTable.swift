@@ -245,7 +245,8 @@ struct RouteTable: Sendable {
                 Hosts.update(&changed, pattern.host, path, change)
                 hosts = changed
             }
-            root.schemeWork = root.schemeWork.or(root.schemes.find(scheme)?.takeUnretainedValue().work ?? .init())
+            root.schemeWork = root.schemeWork.or(
+                root.schemes.find(scheme)?._withUnsafeGuaranteedRef { $0.work } ?? .init())
         }
     }
 }
@@ -329,9 +330,8 @@ extension RouteTable.Hosts {
                     PathTree.update(&changed, path, change)
                     tree = changed
                 }
-                let tree = literals.find(literal)?.takeUnretainedValue()
-                let search = SearchWork(fixed: literals.work(of: literal))
-                literalWork = literalWork.or(search + (tree?.work ?? .init()))
+                let below = literals.find(literal)?._withUnsafeGuaranteedRef { $0.work } ?? SearchWork()
+                literalWork = literalWork.or(SearchWork(fixed: literals.work(of: literal)) + below)
             }
             return
         }

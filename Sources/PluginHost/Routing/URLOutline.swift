@@ -79,8 +79,9 @@ struct URLOutline {
         var (bad, escapes) = (UInt64(0), UInt64(0))
         while offset < count {
             var word: UInt64
-            if offset &+ 8 <= count {
-                word = start.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            if count >= 8 {
+                // The last eight bytes may have been checked in part.
+                word = start.loadUnaligned(fromByteOffset: min(offset, count &- 8), as: UInt64.self)
             } else {
                 word = Bits.each(0x61)  // Filled with a byte that none of the checks look for.
                 for index in offset..<count { word = word << 8 | UInt64(bytes[index]) }

@@ -52,9 +52,14 @@ import Testing
                 to: plan.names.map { names in registered.modules.filter { !names.contains($0.name) }.adding(resting) }
                     ?? resting)
             let change = ModuleChange(from: before, to: generations)
-            routes = routes.with(
-                generations, without: change.gone.flatMap(\.routes) + registered.routes(besides: known),
-                adding: change.new.flatMap(\.routes) + known.routes(besides: registered))
+            let gone = change.gone.flatMap(\.routes) + registered.routes(besides: known)
+            let new = change.new.flatMap(\.routes) + known.routes(besides: registered)
+            func entries(_ routes: Routes) -> Set<ObjectIdentifier> {
+                Set(routes.table.all.map { ObjectIdentifier($0) })
+            }
+            let remade = entries(routes.with(generations, without: gone, adding: new, as: nil))
+            routes = routes.with(generations, without: gone, adding: new, as: plan.routeChange)
+            #expect(entries(routes) == remade)
             let served = plan.serving.map { candidate in
                 var served =
                     candidate.served

@@ -162,7 +162,7 @@ import Testing
         var serving = Serving()
         serving.replace(by: present)
         let generations = present.map(\.generation)
-        let routes = Routes().with(generations, without: [], adding: generations.flatMap(\.routes))
+        let routes = Routes().with(generations, without: [], adding: generations.flatMap(\.routes), as: nil)
         for records in [records, records.reversed()] {
             let plan = Plan(records, serving, nil, routes)
             #expect(plan.serving.map(\.path).joined(separator: " ") == the.serving)

@@ -121,7 +121,7 @@ extension Calls {
         let endpoint = EventHandlerBox.endpoint(of: type)
         _ = posting.deliver(to: endpoint) { receiver in
             guard endpoint.isAsync else {
-                run(handler, endpoint, parameters(of: post), post, receiver, ThreadContext.current)
+                run(handler, instance, endpoint, parameters(of: post), post, receiver, ThreadContext.current)
                 return true
             }
             var argument = plugin_entry()

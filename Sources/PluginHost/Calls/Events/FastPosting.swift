@@ -5,9 +5,9 @@ import PluginABI
 extension Calls {
     /// The fast path of almost every event: one that is posted in mode `.synchronous`, and that all subscribers, in
     /// modules and in the program, handle synchronously. It does the same as ``post(_:_:from:_:)``, which handles all
-    /// events. Once the profile is full, no lock is needed (unless the program seems to subscribe, too). The only
-    /// shared memory that it writes is that of the durations, which are measured now and then, and the reference count
-    /// of a long list of subscribers.
+    /// events. Once the profile is full, no lock is needed. The only shared memory that it writes is that of the
+    /// durations, which are measured now and then, the reference counts of long lists of subscribers, and those of the
+    /// program's handlers.
     ///
     /// - Parameter record: A free record of this thread context.
     /// - Returns: False, without doing anything, for any other event, and if the request is invalid.
@@ -21,9 +21,8 @@ extension Calls {
             let depth = try? depth(of: event.text, below: parent)
         else { return false }
         let hash = NameTable.hash(event)
-        let program = core.events.program(for: event, hash: hash)
-        if let program, program.synchronous == nil { return false }
-        return withUnsafeTemporaryAllocation(of: Unmanaged<Endpoint>.self, capacity: Subscribers.fewAreUpTo) { few in
+        // A local function, because a closure of this size would not be inlined.
+        @inline(__always) func post(_ few: UnsafeMutableBufferPointer<Unmanaged<Endpoint>>) -> Bool {
             guard let subscribers = fastSubscribers(of: event, hash, few, thread) else { return false }
             let start = core.profiler.started(thread)
             record.occupy(core.ownActions.posting, parent: parent, depth: depth, caller: .passUnretained(caller))
@@ -34,7 +33,7 @@ extension Calls {
                 since: record.since, table: subscribers.table)
             var delivery = deliver(post, to: subscribers.endpoints, thread)
             subscribers.retained?.release()
-            if let program { deliver(post, to: program, thread, &delivery) }
+            if let program = subscribers.program { deliver(post, to: program, thread, &delivery) }
             if let start { note(event, from: start) }
             delivery.lend { record.complete(token, $0, $1) }
             record.close(token)  // Only the program might have answered, and it has never received the token.
@@ -42,6 +41,8 @@ extension Calls {
             thread.pop()
             return true
         }
+        return withUnsafeTemporaryAllocation(
+            of: Unmanaged<Endpoint>.self, capacity: Subscribers.fewAreUpTo, post)
     }
 
     @inline(never)
@@ -56,12 +57,22 @@ extension Calls {
         let retained: Unmanaged<ModuleSubscribers>?
         /// The number of the table.
         let table: UInt64
+        let program: Program?
 
         static let fewAreUpTo = 8
+
+        /// The handlers of the program.
+        struct Program {
+            let endpoint: Unmanaged<Endpoint>
+            /// The only handler, or 0.
+            let handler: plugin_object
+            /// All of several handlers.
+            let retained: Unmanaged<ProgramSubscribers>?
+        }
     }
 
-    /// Returns the modules that subscribe to an event; `nil` if there are interceptors or some subscribers are
-    /// asynchronous.
+    /// Returns the modules that subscribe to an event, and the program if it does; `nil` if there are interceptors or
+    /// some subscribers are asynchronous.
     ///
     /// - Parameter few: The memory to which a short list is copied: endpoints are never freed, but their list is.
     ///   Retaining the list would change a reference count that all threads share.
@@ -72,20 +83,45 @@ extension Calls {
     ) -> Subscribers? {
         registry.read(thread) { table in
             guard table.interception == nil else { return nil }
+            var program: Subscribers.Program?
+            if let found = core.events.program(for: event, hash: hash) {
+                guard Self.enter(found, &program) else { return nil }
+            }
             guard let found = table.subscribers(of: event, hash: hash) else {
-                return Subscribers(endpoints: .init(start: nil, count: 0), retained: nil, table: table.number)
+                return Subscribers(
+                    endpoints: .init(start: nil, count: 0), retained: nil, table: table.number, program: program)
             }
             return found._withUnsafeGuaranteedRef { subscribers in
                 let endpoints = subscribers.endpoints
-                guard subscribers.areSynchronous else { return nil }
+                guard subscribers.areSynchronous else {
+                    program?.retained?.release()
+                    return nil
+                }
                 guard endpoints.count <= few.count else {
-                    return Subscribers(endpoints: endpoints, retained: found.retain(), table: table.number)
+                    return Subscribers(
+                        endpoints: endpoints, retained: found.retain(), table: table.number, program: program)
                 }
                 for index in endpoints.indices { few.initializeElement(at: index, to: endpoints[index]) }
                 return Subscribers(
                     endpoints: .init(start: few.baseAddress, count: endpoints.count), retained: nil,
-                    table: table.number)
+                    table: table.number, program: program)
             }
+        }
+    }
+
+    /// Notes the program's handlers. Returns false if some are asynchronous.
+    @inline(never)
+    private static func enter(
+        _ found: Unmanaged<ProgramSubscribers>, _ program: inout Subscribers.Program?
+    ) -> Bool {
+        found._withUnsafeGuaranteedRef { subscribers in
+            let handlers = subscribers.handlers
+            if handlers.isEmpty { return true }
+            guard let endpoint = subscribers.synchronous else { return false }
+            program = Subscribers.Program(
+                endpoint: .passUnretained(endpoint), handler: handlers.count == 1 ? handlers[0].object : 0,
+                retained: handlers.count == 1 ? nil : found.retain())
+            return true
         }
     }
 
@@ -113,21 +149,33 @@ extension Calls {
     /// Calls the handlers of the program, one after the other, with the same parameters.
     @inline(never)
     private func deliver(
-        _ post: Post, to program: ProgramSubscribers, _ thread: ThreadContext, _ delivery: inout EventDelivery
+        _ post: Post, to program: Subscribers.Program, _ thread: ThreadContext, _ delivery: inout EventDelivery
     ) {
-        guard !delivery.isAtLimit, let endpoint = program.synchronous else { return }
+        defer { program.retained?.release() }
+        guard !delivery.isAtLimit else { return }
         let parameters = parameters(of: post)
-        var failure: PluginError?
-        withUnsafeMutablePointer(to: &failure) { failure in
-            for handler in program.handlers {
-                let object = handler.object
-                guard ObjectTable.retain(object) else { continue }
-                defer { _ = ObjectTable.release(object) }
-                delivery.delivered += 1
-                run(object, endpoint, parameters, post, Receiver(Self.noteFailure, failure), thread)
-                guard failure.pointee != nil else { continue }
-                note(failure, of: post, in: endpoint, &delivery)
-                if delivery.isAtLimit { return }
+        guard let several = program.retained else {
+            return deliver(post, parameters, to: program.handler, program.endpoint, thread, &delivery)
+        }
+        for handler in several.takeUnretainedValue().handlers where !delivery.isAtLimit {
+            deliver(post, parameters, to: handler.object, program.endpoint, thread, &delivery)
+        }
+    }
+
+    /// Calls a handler of the program, if it still exists.
+    @inline(__always)
+    private func deliver(
+        _ post: Post, _ parameters: [String: Value], to handler: plugin_object, _ endpoint: Unmanaged<Endpoint>,
+        _ thread: ThreadContext, _ delivery: inout EventDelivery
+    ) {
+        ObjectTable.lend(handler) { instance in
+            delivery.delivered += 1
+            var failure: PluginError?
+            endpoint._withUnsafeGuaranteedRef { endpoint in
+                withUnsafeMutablePointer(to: &failure) { failure in
+                    run(handler, instance, endpoint, parameters, post, Receiver(Self.noteFailure, failure), thread)
+                    if failure.pointee != nil { note(failure, of: post, in: endpoint, &delivery) }
+                }
             }
         }
     }

@@ -72,14 +72,17 @@ extension Calls {
     }
 
     /// Calls a synchronous handler of the program. The caller of this function must retain the handler.
+    ///
+    /// - Parameter instance: The instance of the handler.
     func run(
-        _ handler: plugin_object, _ endpoint: Endpoint, _ parameters: [String: Value], _ post: Post,
+        _ handler: plugin_object, _ instance: UnsafeMutableRawPointer?, _ endpoint: Endpoint,
+        _ parameters: [String: Value], _ post: Post,
         _ receiver: Receiver, _ thread: ThreadContext?
     ) {
         guard let thread, let record = thread.next, CallContexts.level(post.depth) <= PLUGIN_DEPTH_MAX else {
             return receiver.receive(.recursionLimit)
         }
-        let box = Unmanaged<EventHandlerBox>.fromOpaque(ObjectTable.instance(of: handler)!)
+        let box = Unmanaged<EventHandlerBox>.fromOpaque(instance!)
         record.occupy(.passUnretained(endpoint), parent: post.token, depth: post.depth, caller: post.caller)
         record.object = handler
         runFast(endpoint, receiver, thread, record) { token, result in

@@ -6,8 +6,17 @@ final class EventHandlerBox: Sendable {
     typealias Handler = ProgramHandler<[String: Value], Void>
 
     private let handler: Handler
+    /// The synchronous handler. Apart from the other form, so that a call need not retain it.
+    private let synchronous: @Sendable ([String: Value]) throws -> Void
 
-    init(_ handler: Handler) { self.handler = handler }
+    init(_ handler: Handler) {
+        self.handler = handler
+        synchronous =
+            switch handler {
+            case .synchronous(let body): body
+            case .asynchronous: { _ in preconditionFailure("An asynchronous handler was run.") }
+            }
+    }
 
     /// Returns the type of all handlers of an event. Its one action, `handle`, accepts a map. Asynchronous handlers
     /// reply later.
@@ -51,9 +60,8 @@ final class EventHandlerBox: Sendable {
     /// Runs a synchronous handler. Returns the error that it threw, if any.
     @inline(__always)
     func run(_ parameters: [String: Value]) -> PluginError? {
-        guard case .synchronous(let handler) = handler else { preconditionFailure("An asynchronous handler was run.") }
         do {
-            try handler(parameters)
+            try synchronous(parameters)
             return nil
         } catch {
             return PluginError(thrown: error)

@@ -119,7 +119,11 @@ enum ObjectTable {
 
     /// Adds a holder. Returns false if the object no longer has one, or has the maximum number of holders.
     static func retain(_ handle: plugin_object) -> Bool {
-        guard let slot = slot(of: handle) else { return false }
+        slot(of: handle).map { retain(handle, $0) } ?? false
+    }
+
+    @inline(__always)
+    private static func retain(_ handle: plugin_object, _ slot: UnsafeMutablePointer<Slot>) -> Bool {
         var state = slot.pointee.state.load(ordering: .relaxed)
         while state >> 24 == handle & sequenceMask, state & holdersMask != 0, state & holdersMask != holdersMask {
             let (done, seen) = slot.pointee.state.weakCompareExchange(
@@ -128,6 +132,15 @@ enum ObjectTable {
             state = seen
         }
         return false
+    }
+
+    /// Lends the instance of an object, which is retained meanwhile, to `body`. Does nothing if the object no longer has
+    /// a holder.
+    @inline(__always)
+    static func lend(_ handle: plugin_object, to body: (UnsafeMutableRawPointer?) -> Void) {
+        guard let slot = slot(of: handle), retain(handle, slot) else { return }
+        body(slot.pointee.instance)
+        _ = release(handle, slot)
     }
 
     /// Adds a holder: code of this generation.
@@ -146,7 +159,11 @@ enum ObjectTable {
 
     /// Removes a holder; removing the last one destroys the object. Returns false if the object no longer has one.
     static func release(_ handle: plugin_object) -> Bool {
-        guard let slot = slot(of: handle) else { return false }
+        slot(of: handle).map { release(handle, $0) } ?? false
+    }
+
+    @inline(__always)
+    private static func release(_ handle: plugin_object, _ slot: UnsafeMutablePointer<Slot>) -> Bool {
         var state = slot.pointee.state.load(ordering: .relaxed)
         while state >> 24 == handle & sequenceMask, state & holdersMask != 0 {
             let (done, seen) = slot.pointee.state.weakCompareExchange(
@@ -221,10 +238,6 @@ enum ObjectTable {
         let slot = slot(of: handle)!
         return (slot.pointee.type!, slot.pointee.instance)
     }
-
-    /// Returns the instance of an object; valid only while the caller retains the object.
-    @inline(__always)
-    static func instance(of handle: plugin_object) -> UnsafeMutableRawPointer? { slot(of: handle)!.pointee.instance }
 
     // MARK: Parents
 

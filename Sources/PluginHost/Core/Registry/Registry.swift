@@ -145,6 +145,12 @@ final class Registry: Sendable {
     private func replace(_ slot: borrowing Atomic<UInt>, with table: Table?) {
         let new = table.map { UInt(bitPattern: Unmanaged.passRetained($0).toOpaque()) } ?? 0
         let old = slot.exchange(new, ordering: .acquiringAndReleasing)
+        Self.waitForReaders()
+        if let old = UnsafeRawPointer(bitPattern: old) { Unmanaged<Table>.fromOpaque(old).release() }
+    }
+
+    /// Waits until no thread reads a table that it loaded before, or anything else that it loaded while it read a table.
+    static func waitForReaders() {
         let changed = Registry.epoch.add(1, ordering: .sequentiallyConsistent).newValue
         plugin_host_fence_heavy()
         for thread in ThreadContext.all {
@@ -152,7 +158,6 @@ final class Registry: Sendable {
                 sched_yield()
             }
         }
-        if let old = UnsafeRawPointer(bitPattern: old) { Unmanaged<Table>.fromOpaque(old).release() }
     }
 
     /// Calls `observer` with the current table and with each table that is published, until the observer is removed.
@@ -177,13 +182,14 @@ final class Registry: Sendable {
     ///
     /// - Parameters:
     ///   - known: The registered modules; `nil` if they stay the same.
+    ///   - routes: A change of the routes that may be the one that the modules bring about.
     ///   - absences: The modules that are not served; `nil` if they stay the same.
     func publish(
-        _ generations: [Generation], _ known: KnownModules? = nil, absences: UnavailableModules? = nil,
-        isStopped: Bool = false
+        _ generations: [Generation], _ known: KnownModules? = nil, routes: RouteChange? = nil,
+        absences: UnavailableModules? = nil, isStopped: Bool = false
     ) {
         try? update { table in
-            table.changed(sharing: proposed) { contents in
+            table.changed(sharing: proposed, routes: routes) { contents in
                 contents.generations = generations
                 if let absences { contents.absences = absences }
                 if let known { contents.known = known }

@@ -23,23 +23,28 @@ struct Routes: Sendable {
     /// - Parameters:
     ///   - gone: The routes of modules that are no longer among them.
     ///   - new: The routes of modules that were not among them before.
-    func with(_ modules: [any RouteOwner], without gone: [RouteEntry], adding new: [RouteEntry]) -> Routes {
+    ///   - change: A change that was made before; used if it is this one.
+    func with(
+        _ modules: [any RouteOwner], without gone: [RouteEntry], adding new: [RouteEntry], as change: RouteChange?
+    ) -> Routes {
         var routes = self
         var (gone, new) = (gone, new)
         // A module that was known and is started keeps its routes.
-        let kept = Set(gone.map(ObjectIdentifier.init)).intersection(new.map(ObjectIdentifier.init))
-        if !kept.isEmpty {
+        if !gone.isEmpty, !new.isEmpty {
+            let kept = Set(gone.map(ObjectIdentifier.init)).intersection(new.map(ObjectIdentifier.init))
             gone.removeAll { kept.contains(ObjectIdentifier($0)) }
             new.removeAll { kept.contains(ObjectIdentifier($0)) }
         }
         if gone.isEmpty, new.isEmpty { return routes }
         if !removed.isEmpty { routes.removed.subtract(gone.map(ObjectIdentifier.init)) }
-        if files.isEmpty {
+        if !files.isEmpty {
+            routes.rebuild(modules)
+        } else if let change, change.leads(from: table, without: gone, adding: new) {
+            routes.table = change.after
+        } else {
             // The routes of the others stay as they are and are shared.
             for entry in gone { routes.table.remove(entry) }
             for entry in new where !routes.table.isOverridden(entry) { _ = routes.table.insert(entry, isKnown: true) }
-        } else {
-            routes.rebuild(modules)
         }
         return routes
     }
@@ -118,6 +123,27 @@ struct Routes: Sendable {
             }
         }
         if !refused.isEmpty { rebuild(modules) }  // A file may no longer conflict.
+    }
+}
+
+/// A change of the table of routes that a plan has made in order to find conflicts. Tables that carry out the plan
+/// contain the result, so that no route is added twice.
+struct RouteChange: Sendable {
+    private let before: RouteTable
+    private let gone: [RouteEntry]
+    private let new: [RouteEntry]
+    let after: RouteTable
+
+    /// - Parameters:
+    ///   - gone: The routes that were removed, in order.
+    ///   - new: The routes that were added then, in order, except those that the program has overridden.
+    init(before: RouteTable, without gone: [RouteEntry], adding new: [RouteEntry], after: RouteTable) {
+        (self.before, self.gone, self.new, self.after) = (before, gone, new, after)
+    }
+
+    /// Returns whether this change consists in removing and adding these routes.
+    func leads(from table: RouteTable, without gone: [RouteEntry], adding new: [RouteEntry]) -> Bool {
+        table.root === before.root && gone.elementsEqual(self.gone, by: ===) && new.elementsEqual(self.new, by: ===)
     }
 }
 

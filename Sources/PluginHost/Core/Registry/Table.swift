@@ -60,7 +60,7 @@ final class Table: Sendable {
 
     deinit { Self.count.subtract(1, ordering: .relaxed) }
 
-    private init(_ contents: Contents, from before: Table, or proposed: Table?) {
+    private init(_ contents: Contents, from before: Table, or proposed: Table?, routes: RouteChange?) {
         Self.count.add(1, ordering: .relaxed)
         let generations = contents.generations
         let hasOtherKnown = contents.known !== before.contents.known
@@ -72,7 +72,8 @@ final class Table: Sendable {
             contents.routes = contents.routes.with(
                 contents.routeOwners,
                 without: change.gone.flatMap(\.routes) + before.contents.known.routes(besides: contents.known),
-                adding: change.new.flatMap(\.routes) + contents.known.routes(besides: before.contents.known))
+                adding: change.new.flatMap(\.routes) + contents.known.routes(besides: before.contents.known),
+                as: routes)
         }
         self.contents = contents
         let knownChange = ListChange(from: before.contents.known.modules, to: contents.known.modules)
@@ -152,12 +153,16 @@ final class Table: Sendable {
 
     /// Returns a table with the changes that `change` makes. Everything that does not change is shared.
     ///
-    /// - Parameter proposed: A table that may have the same modules. If so, everything that depends only on the modules
-    ///   is shared with it.
-    func changed(sharing proposed: Table? = nil, _ change: (inout Contents) -> Void) -> Table {
+    /// - Parameters:
+    ///   - proposed: A table that may have the same modules. If so, everything that depends only on the modules is shared
+    ///     with it.
+    ///   - routes: A change of the routes that may be the one that `change` brings about. If so, it is not made again.
+    func changed(
+        sharing proposed: Table? = nil, routes: RouteChange? = nil, _ change: (inout Contents) -> Void
+    ) -> Table {
         var contents = contents
         change(&contents)
-        return Table(contents, from: self, or: proposed)
+        return Table(contents, from: self, or: proposed, routes: routes)
     }
 
     /// Returns the endpoint of an action, if there is one. The names need not be valid UTF-8.

@@ -31,6 +31,10 @@ struct Claims {
     /// The implementations of services, by name.
     private var offers: [String: [Offer]] = [:]
     private var routes: RouteTable
+    /// The routes in effect, those of them that become available, and those that were claimed.
+    private let routesInEffect: RouteTable
+    private let leavingRoutes: [RouteEntry]
+    private var claimedRoutes: [RouteEntry] = []
     /// The modules that keep what they claim, although they are not entered here.
     private let others: SettledModules.Others?
 
@@ -44,6 +48,7 @@ struct Claims {
         besides others: SettledModules.Others? = nil
     ) {
         (self.routes, self.others) = (routes.table, others)
+        (routesInEffect, leavingRoutes) = (routes.table, leaving)
         for service in program {
             services[service.key] = Owner(name: "the program", file: StagedFile.program.original)
             offers[service.name, default: []].append(.program(service))
@@ -109,6 +114,7 @@ struct Claims {
     /// a copy to go back to would cost as much as all routes together for each module.
     private mutating func takeRoutes(of module: LoadedModule) throws(PluginError) {
         var (inserted, yielded): ([RouteEntry], [RouteEntry]) = ([], [])
+        inserted.reserveCapacity(module.routes.count)
         for entry in module.routes where !routes.isOverridden(entry) {
             while let conflict = routes.insert(entry) {
                 guard let other = conflict.other, other.owner.isFile else {
@@ -121,5 +127,11 @@ struct Claims {
             }
             inserted.append(entry)
         }
+        claimedRoutes += module.routes
+    }
+
+    /// The change of the routes in effect that the claims amount to.
+    var routeChange: RouteChange {
+        RouteChange(before: routesInEffect, without: leavingRoutes, adding: claimedRoutes, after: routes)
     }
 }

@@ -46,6 +46,8 @@ extension Plan {
         private(set) var groups: [Group] = []
         /// The candidates that can serve, in the order of their start.
         private(set) var serving: [Candidate] = []
+        /// The change of the routes if they serve; `nil` if none can.
+        private(set) var routeChange: RouteChange?
         /// The reason why the last of ``program`` cannot serve.
         private(set) var refusal: PluginError?
 
@@ -128,6 +130,7 @@ extension Plan {
                 }
             }
             serving = registered + order.starting.map { chosen[$0] }
+            routeChange = claims.routeChange
             for index in order.starting { groups[index].isAdmitted = true }
             if order.blocked.isEmpty { return [] }
             let unmet = UnmetRequirements(

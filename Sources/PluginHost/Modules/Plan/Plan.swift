@@ -28,6 +28,8 @@ struct Plan {
     private(set) var serving: [Candidate] = []
     /// The modules that are known and not needed yet, in the order in which they would start.
     private(set) var resting: [Candidate] = []
+    /// The change of the routes if ``serving`` and ``resting`` are served.
+    let routeChange: RouteChange?
     /// The verdicts on all files that contain modules, by path.
     private(set) var verdicts: [PathKey: FileRecord.Verdict] = [:]
     /// The modules that serve now and should no longer serve, in the order of their start.
@@ -97,7 +99,7 @@ struct Plan {
             if !ranked.isEmpty { options.add(ranked) }
         }
         options.choose()
-        (serving, refusal) = (options.serving, options.refusal)
+        (serving, refusal, routeChange) = (options.serving, options.refusal, options.routeChange)
         judge(options)
         dependsOnOrder =
             options.groups.contains { $0.refusals.values.contains { $0.code == .conflict } }

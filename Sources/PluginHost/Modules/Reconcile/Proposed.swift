@@ -7,12 +7,14 @@ struct Proposed {
     /// In the order of their start.
     private var generations: [Generation]
     private var known: KnownModules
+    private let routeChange: RouteChange?
 
     init(
         _ plan: Plan, _ newcomers: [ObjectIdentifier: Newcomer], besides context: ChangeContext
     ) {
         let contents = context.registry.table.contents
         let present = contents.known
+        routeChange = plan.routeChange
         generations = plan.generations(with: newcomers, among: contents.generations)
         known = present.changed(to: plan.registered(after: present, in: context))
         guard let outer = context.proposed else { return }
@@ -32,13 +34,16 @@ struct Proposed {
         return next
     }
 
-    func enter(_ contents: inout Table.Contents) { (contents.generations, contents.known) = (generations, known) }
+    /// Returns the table that shows it.
+    func table(after published: Table) -> Table {
+        published.changed(routes: routeChange) { ($0.generations, $0.known) = (generations, known) }
+    }
 }
 
 extension ChangeContext {
     /// Shows to starting modules what is proposed.
     func propose() {
-        let table = proposed.map { proposed in registry.table.changed { proposed.enter(&$0) } }
+        let table = proposed?.table(after: registry.table)
         registry.propose(table)
     }
 }

@@ -102,7 +102,7 @@ struct Publication {
         {
             context.registry.publish(
                 plan.generations(with: newcomers, among: context.registry.table.generations), known,
-                absences: unavailability.absences(context.serving))
+                routes: plan.routeChange, absences: unavailability.absences(context.serving))
         }
         // The status changes after the table, so that a module that is listed as active can be called.
         for record in judged { context.folders.judge(record) }
