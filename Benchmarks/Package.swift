@@ -1,23 +1,24 @@
 // swift-tools-version: 6.1
 import PackageDescription
 
-// A package of its own, so that who depends on PluginHost gets no dependencies of benchmarks.
+// A package of its own, so that packages that depend on PluginHost do not get the dependencies of the benchmarks.
 
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
-/// Modules as they are shipped. SwiftPM writes debug information also in release mode, ten times as much as the rest.
+/// Strips modules, as those that are shipped are. SwiftPM writes debug information in release mode too, ten times as
+/// much as the rest.
 let stripped: [LinkerSetting] = [.unsafeFlags(["-Xlinker", "--strip-all"])]
-/// Whether the benchmarks for the tools of ordo-one/benchmark are left out, which have to be fetched.
+/// Whether to leave out the benchmarks for the tools of ordo-one/benchmark, which have to be fetched.
 let isAlone = Context.environment["BENCHMARKS_ALONE"] != nil
 let abi = Target.Dependency.product(name: "PluginABI", package: "PluginHost")
 let host = Target.Dependency.product(name: "PluginHost", package: "PluginHost")
 
 let package = Package(
     name: "Benchmarks",
-    platforms: [.macOS(.v15)],  // What benchmark asks for; the host is for Linux.
+    platforms: [.macOS(.v15)],  // Required by ordo-one/benchmark; the host is for Linux.
     products: [
         .library(name: "BenchModule", type: .dynamic, targets: ["BenchModule"]),
         .library(name: "CallerModule", type: .dynamic, targets: ["CallerModule"]),
@@ -37,8 +38,8 @@ let package = Package(
         .target(
             name: "NumberedModule", dependencies: [abi], path: "Modules/Numbered", swiftSettings: settings,
             linkerSettings: stripped),
-        // Without the Swift runtime, which SwiftPM links to libraries in C as well. "-nostartfiles" leaves out the start
-        // file of Swift, which needs it.
+        // Without the Swift runtime, which SwiftPM links to C libraries as well. "-nostartfiles" leaves out Swift's
+        // start file, which needs the runtime.
         .target(
             name: "PlainModule", dependencies: [.product(name: "CPluginABI", package: "PluginHost")],
             path: "Modules/Plain", publicHeadersPath: ".",

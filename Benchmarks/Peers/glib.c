@@ -53,7 +53,7 @@ static void emit_happened(long count, void *object) {
     for (long i = 0; i < count; i++) g_signal_emit_by_name(object, "happened", (gint)i);
 }
 
-/* A folder of copies of one module: opened, and a symbol found. As `start` of the host, without copies. */
+/* Opens the copies of one module in a folder, and finds a symbol in each: the `start` of the host without staging. */
 static void start(const char *module, const char *folder, int size) {
     char path[4096];
     gchar *bytes;

@@ -13,7 +13,7 @@ static double now(void) { /* nanoseconds */
     return time.tv_sec * 1e9 + time.tv_nsec;
 }
 
-/* A line that scripts/bench reads: work, name, size, value. */
+/* Prints a line that scripts/bench reads: work, name, size, value. */
 static void tell(const char *work, const char *name, int size, double value) {
     printf("%s\t%s\t%d\t%g\n", work, name, size, value);
     fflush(stdout);

@@ -1,2 +1,2 @@
-/* What GLib opens: a library with one function. */
+/* The library that GLib opens, with one function. */
 int peer_entry(void) { return 1; }

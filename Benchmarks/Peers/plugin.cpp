@@ -1,4 +1,4 @@
-/* What Qt opens: a plugin with metadata and one object. */
+/* The plugin that Qt opens, with metadata and one object. */
 #include <QtCore/QObject>
 #include <QtCore/QtPlugin>
 

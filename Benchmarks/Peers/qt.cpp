@@ -55,7 +55,7 @@ static void invokeBound(long count, void *data) {
     kept = sum;
 }
 
-/* A folder of copies of one plugin: metadata read, then loaded, then its object made. */
+/* Reads the metadata of the copies of one plugin in a folder, then loads each and makes its object. */
 static void start(const char *plugin, const char *folder, int size) {
     QStringList files;
     for (int i = 0; i < size; i++) {

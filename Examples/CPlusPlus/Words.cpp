@@ -30,7 +30,7 @@ struct Refusal : std::runtime_error {
     Refusal(std::string code, const std::string &message) : std::runtime_error(message), code(std::move(code)) {}
 };
 
-// The function that the host calls for an action. No exception may cross the boundary: it becomes the error of the
+// The function that the host calls for an action. An exception must not cross the boundary: it becomes the error of the
 // call. The host borrows the result until plugin_reply returns, so the action itself replies, while its strings are
 // alive.
 template <void (*action)(const plugin_call &, const plugin_value *)>

@@ -53,7 +53,7 @@ impl Str {
         Str { bytes: text.as_ptr(), count: text.len() as u64 }
     }
 
-    /// The host has checked that it is UTF-8.
+    /// Returns the text. The host has checked that it is valid UTF-8.
     pub fn as_str(&self) -> &str {
         match self.count {
             0 => "", // The pointer may be null.
@@ -121,7 +121,7 @@ impl Value {
         })
     }
 
-    /// The value of a key of a map. Of equal keys the last one counts.
+    /// Returns the value of a key of a map. If the key occurs more than once, the last entry counts.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.as_map()?.iter().rev().find(|entry| entry.key.as_str() == key).map(|entry| &entry.value)
     }
@@ -215,8 +215,8 @@ impl<const N: usize> Seal<N> {
     }
 }
 
-/// Embeds a file with the manifest as `SEAL`; the description has `manifest: SEAL.manifest()`. The path is relative to the
-/// source file. Stands once in a module. Cargo builds the module again when the file changes.
+/// Embeds a file with the manifest as `SEAL`; the description has `manifest: SEAL.manifest()`. The path is relative to
+/// the source file. Use it once in a module. Cargo builds the module again when the file changes.
 #[allow(unused_macros)]
 macro_rules! manifest_file {
     ($file:literal) => {

@@ -73,7 +73,7 @@ fn add(reply: Reply, arguments: &[Value]) {
     });
 }
 
-/// Tally/reverse: asynchronous. The arguments are borrowed until this returns, so the thread gets a copy.
+/// Tally/reverse: asynchronous. The arguments are borrowed until this function returns, so the thread gets a copy.
 fn reverse(reply: Reply, arguments: &[Value]) {
     let text = arguments[0].as_str().unwrap_or("").to_owned();
     std::thread::spawn(move || {
@@ -82,11 +82,11 @@ fn reverse(reply: Reply, arguments: &[Value]) {
     });
 }
 
-/// Tally/greet: calls another module, and passes its outcome on.
+/// Tally/greet: calls another module, and passes on the outcome of the call.
 fn greet(reply: Reply, arguments: &[Value]) {
     unsafe extern "C" fn pass_on(data: *mut c_void, value: *const Value, error: *const Error) {
         let token = data as Token;
-        // One of the two is null. The other one is borrowed, and passed on unchanged.
+        // Either the value or the error is null. The other one is borrowed, and passed on unchanged.
         match error.is_null() {
             true => (host().resolve)(host(), token, value),
             false => (host().reject)(host(), token, error),

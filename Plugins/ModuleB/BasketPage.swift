@@ -1,7 +1,7 @@
 import PluginABI
 import Synchronization
 
-/// A page that collects the articles that are chosen on the pages above it, of any module.
+/// A page that collects the articles that are chosen on the pages above it, which may be of any module.
 final class BasketPage: Sendable {
     private let chosen = Mutex<[String]>([])
 

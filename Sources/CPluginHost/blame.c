@@ -177,7 +177,7 @@ static const struct image *image_at(uintptr_t address) {
     return image ? image : expected_image_at(address);
 }
 
-/* Whether several files have this library. */
+/* Whether several files use this library. */
 static int is_shared(const struct image *library) {
     const struct image *image = __atomic_load_n(&images, __ATOMIC_ACQUIRE);
     while (image && !(image->path && image->file != library->file && strcmp(image->path, library->path) == 0))
@@ -185,7 +185,8 @@ static int is_shared(const struct image *library) {
     return image != NULL;
 }
 
-/* The file whose code an image is. That of a library is the file of the thread, since modules share libraries. */
+/* Returns the file that the code of an image is attributed to: for a library the file of the thread, since modules
+ * share libraries. */
 static uint64_t file_of_image(const struct image *image) {
     if (!image) return PLUGIN_HOST_NOBODY;
     if (!image->is_library) return image->file;

@@ -14,7 +14,7 @@ uint64_t plugin_host_file_at(uintptr_t address);
 /* The label of the module of a file, or of the file itself if its description has not been read; null if none. Sets
  * `names_module` to whether the label begins with the name of the module. Async-signal-safe. */
 const char *plugin_host_label_of(uint64_t file, int *names_module);
-/* The file of the innermost call of this thread, or that of its step. Async-signal-safe. */
+/* The file of the innermost call of this thread, or of its step. Async-signal-safe. */
 uint64_t plugin_host_file_of_thread(void);
 /* The number of the file whose code was interrupted. Async-signal-safe. */
 uint64_t plugin_host_culprit(const ucontext_t *context);
@@ -25,7 +25,7 @@ void plugin_host_write_addresses(ucontext_t *context);
  * Async-signal-safe. */
 void plugin_host_say(const char *text);
 /* Writes the calls of this thread, innermost first, and its step, each on a line of its own that begins with a line
- * feed. Returns whether there is any. Async-signal-safe. */
+ * feed. Returns whether it has written any. Async-signal-safe. */
 int plugin_host_say_running(void);
 /* The function with which this thread began; 0 if it is unknown. */
 extern __thread uintptr_t plugin_host_thread_origin;

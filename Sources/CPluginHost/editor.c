@@ -83,7 +83,7 @@ static char *prompt(EditLine *unused) {
     return (char *)prompt_text;
 }
 
-/* Whether this process may change the terminal: the system stops a process in the background that tries. */
+/* Whether this process may change the terminal: the system stops a background process that tries to. */
 static int is_in_foreground(void) { return tcgetpgrp(0) == getpgrp(); }
 
 static int terminal_columns(void) {

@@ -24,7 +24,7 @@ struct journal {
 static struct journal *journals;
 static pid_t owner; /* atomic: the process that owns the journals */
 
-/* A child of fork does not own them: its end is not that of the host. */
+/* A child of fork does not own the journals: its end is not that of the host. */
 static int owns_journals(void) { return getpid() == __atomic_load_n(&owner, __ATOMIC_ACQUIRE); }
 
 /* A file whose module is being started. Never freed: a signal handler may read the list. A free entry is reused. */
@@ -132,7 +132,7 @@ static void say_status(int status) {
     say(digit);
 }
 
-/* Names the module of a file, and how the program can survive it. */
+/* Names the module of a file, and states how the program can survive the exit. */
 static void say_module(uint64_t file) {
     int names_module = 0;
     const char *label = plugin_host_label_of(file, &names_module);

@@ -71,13 +71,13 @@ int plugin_host_process_usage(int descriptor, pid_t process, uint64_t *resident,
     if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &used) != 0) return -1;
     *time = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
     if (read_resident(process, resident) != 0) return -1;
-    /* Its number cannot have passed to another process if it has not ended until now. */
+    /* If the process has not ended until now, its number cannot have passed to another one. */
     struct pollfd end = {.fd = descriptor, .events = POLLIN};
     return poll(&end, 1, 0) == 0 ? 0 : -1;
 }
 
 int plugin_host_process_end_group(pid_t process) {
-    /* While it is not reaped, no other process or group has its number. */
+    /* Until the process is reaped, no other process or group has its number. */
     siginfo_t info;
     info.si_pid = 0;
     if (waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return -1;

@@ -17,7 +17,7 @@
 #endif
 #endif
 
-/* Threads that run already would not be in the sandbox. */
+/* Threads that are already running would not be in the sandbox. */
 static void require_one_thread(void) {
 #ifndef HAS_OTHER_THREADS
     struct stat tasks; /* a link for each thread, and two of the folder itself */

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A flag of the processor: the worker's thread should run there, too. */
+/* A flag in `processor`: the worker's thread should run on that processor, too. */
 #define TOGETHER 0x80000000u
 
 typedef struct channel {
@@ -21,7 +21,7 @@ typedef struct channel {
     uint32_t processor;    /* on which the message was sent, with that flag */
     wire_head head;
     _Atomic uint32_t sleeps[2]; /* whether each side waits in the kernel */
-    /* How many of the first of the host's bytes the worker still reads: the host writes behind them. */
+    /* How many bytes at the beginning of the host's part the worker still reads: the host writes behind them. */
     uint32_t in_use;
     uint32_t rooms[2]; /* with the values of a message, by the side that sends it */
     uint8_t unused[44];
@@ -38,8 +38,8 @@ struct plugin_wire {
     plugin_wire_rooms *rooms;
     uint32_t side, processors; /* how many this process may use */
     _Atomic int has_ended;
-    /* Of each channel; used by the thread that it belongs to: the messages so far, and whether the other side last ran
-     * on another processor. */
+    /* For each channel, used by the thread that the channel belongs to: the number of messages so far, and whether the
+     * other side last ran on another processor. */
     uint32_t messages[PLUGIN_WIRE_CHANNELS];
     uint8_t is_apart[PLUGIN_WIRE_CHANNELS];
     uint32_t in_use[PLUGIN_WIRE_CHANNELS]; /* what the worker tells the host */
@@ -122,7 +122,7 @@ void plugin_wire_end(plugin_wire *wire) {
     atomic_store(&wire->has_ended, 1);
     for (uint32_t index = 0; index < PLUGIN_WIRE_CHANNELS; index++) {
         if (!atomic_load(&wire->waits[index])) continue;
-        /* The other turn makes sure that no thread falls asleep after it was to be woken. */
+        /* The new turn keeps a thread from falling asleep after this wake-up. */
         atomic_store(&wire->channels[index].turn, UINT32_MAX);
         futex(&wire->channels[index].turn, FUTEX_WAKE_BITSET, INT32_MAX, NULL);
     }
@@ -165,7 +165,7 @@ int plugin_wire_await(plugin_wire *wire, uint32_t index, int64_t deadline) {
     int has_come = atomic_load_explicit(&channel->turn, memory_order_acquire) == wanted;
     if (!has_come && wire->is_apart[index]) has_come = spin(channel, wanted);
     int result = has_come ? PLUGIN_WIRE_ARRIVED : sleep_until(wire, index, wanted, deadline);
-    /* A process that the worker has started could go on in its name. */
+    /* A process that the worker has started could still write messages in the worker's name. */
     if (wire->side == PLUGIN_WIRE_HOST && atomic_load(&wire->has_ended)) result = PLUGIN_WIRE_ENDED;
     if (result == PLUGIN_WIRE_ARRIVED) wire->messages[index] = wanted;
     return result;
@@ -179,8 +179,8 @@ plugin_wire_frame *plugin_wire_frames(void) { return frames; }
 
 void plugin_wire_set_frames(plugin_wire_frame *frame) { frames = frame; }
 
-/* Whether a message of this thread begins a call into one worker while others wait for it, with more threads than
- * there are processors. */
+/* Whether a message of this thread begins a call into one worker while other workers wait for this thread, and more
+ * threads take part than there are processors. */
 static int is_crowded(const plugin_wire *wire, uint32_t index) {
     uint32_t threads = 2; /* of both sides */
     for (const plugin_wire_frame *frame = frames; frame; frame = frame->outer) {
@@ -206,9 +206,10 @@ static uint32_t move_to(uint32_t processor) {
     return own_processor();
 }
 
-/* Notes where the other side ran when it sent a message. If A asks B asks C, three threads take turns, and on two
- * processors those that look for their turn would delay the one that has it. So the worker moves to the host's
- * processor, where neither looks and waking the other one is a change of context; A may look on another processor. */
+/* Notes where the other side ran when it sent a message. If A calls B, and B calls C, three threads take turns; on two
+ * processors, those that look for their turn would delay the one that has it. The worker therefore moves to the host's
+ * processor, where neither side looks, and waking the other one takes only a change of context; A may look on another
+ * processor. */
 static void note_processor(plugin_wire *wire, uint32_t index, uint32_t sent) {
     uint32_t other = sent & ~TOGETHER, own = own_processor();
     if (other != own && sent & TOGETHER && wire->side == PLUGIN_WIRE_WORKER) own = move_to(other);
@@ -242,12 +243,13 @@ int plugin_wire_send(plugin_wire *wire, uint32_t index, const plugin_wire_messag
     channel->processor = own_processor() | (is_crowded(wire, index) ? TOGETHER : 0);
     uint32_t turn = ++wire->messages[index];
     atomic_store(&channel->turn, turn);
-    /* The other side withdraws this itself: here it could be withdrawn after the other side waits for the next turn. */
+    /* The other side resets this flag itself: here it could be reset when the other side already waits for the next
+     * turn. */
     if (atomic_load(&channel->sleeps[1 - wire->side])) futex(&channel->turn, FUTEX_WAKE_BITSET, 1, NULL);
     return 0;
 }
 
-/* Up to where the worker reads the host's values in place. The rest is for messages that come meanwhile. */
+/* The worker reads the host's values in place up to this offset. The rest is for messages that arrive meanwhile. */
 enum { IN_PLACE_MAX = PLUGIN_WIRE_CHANNEL_BYTES / 2 };
 
 /* Makes a message of a head and the values in a channel. Returns 0, or 1 if they are not valid. */
@@ -264,7 +266,7 @@ int plugin_wire_receive(plugin_wire *wire, uint32_t index, plugin_wire_message *
     channel *channel = &wire->channels[index];
     wire_head head;
     memset(message, 0, sizeof *message);
-    /* The other side can change what stands here at any time: it is read once. */
+    /* The other side can change the head at any time: it is read once. */
     memcpy(&head, &channel->head, sizeof head);
     uint32_t processor = *(volatile uint32_t *)&channel->processor;
     __asm__ volatile("" ::: "memory");

@@ -18,7 +18,7 @@ typedef struct wire_head {
 
 /* Returns the head of a message without its length. */
 wire_head wire_head_of(const plugin_wire_message *message);
-/* Makes a message of a head and its bytes, to which it then refers. Returns 0, or 1 if they are not valid. */
+/* Makes a message of a head and its bytes, to which the message then refers. Returns 0, or 1 if they are not valid. */
 int wire_read(const wire_head *head, uint8_t *bytes, plugin_wire_message *message);
 /* Like wire_read, with bytes from malloc, which it takes over. */
 int wire_make(const wire_head *head, uint8_t *bytes, plugin_wire_message *message);

@@ -83,7 +83,7 @@ int wire_memory_create(const char *name, size_t size) {
     return -1;
 }
 
-/* Creates the memory of a room. The pages are there, so that using them cannot fail. */
+/* Creates the memory of a room. Its pages are allocated, so that using them cannot fail. */
 static int create(uint32_t length) {
     int descriptor = wire_memory_create("pluginhost.room", length);
     if (descriptor < 0) return -1;
@@ -136,13 +136,13 @@ static uint32_t reserve(plugin_wire_rooms *rooms, uint32_t length, use use) {
     return number;
 }
 
-/* Returns the entry with a number and a use; null if there is none. With the lock. */
+/* Returns the entry with a number and a use; null if there is none. The caller must hold the lock. */
 static room *find(plugin_wire_rooms *rooms, uint32_t number, use use) {
     room *room = &rooms->rooms[number % PLUGIN_WIRE_ROOMS];
     return room->number == number && room->use == use ? room : NULL;
 }
 
-/* Removes an entry if it has a use. Returns whether it had. */
+/* Removes an entry if it has the given use. Returns whether it had. */
 static int vacate(plugin_wire_rooms *rooms, uint32_t number, use use) {
     int descriptor = -1;
     pthread_mutex_lock(&rooms->lock);
@@ -157,7 +157,7 @@ static int vacate(plugin_wire_rooms *rooms, uint32_t number, use use) {
     return room != NULL;
 }
 
-/* Stores the descriptor of an entry. Returns 0 if there is none, or the worker has ended in the meantime. */
+/* Stores the descriptor of an entry. Returns 0 if there is no such entry or descriptor, or the worker has ended. */
 static int store(plugin_wire_rooms *rooms, uint32_t number, use use, int descriptor) {
     pthread_mutex_lock(&rooms->lock);
     room *room = descriptor < 0 || rooms->are_closed ? NULL : find(rooms, number, use);
@@ -240,7 +240,7 @@ static uint8_t *map_given(plugin_wire_rooms *rooms, uint32_t number, uint32_t le
     if (descriptor < 0) return NULL;
     struct stat status;
     uint8_t *memory = NULL;
-    /* The worker may have mapped it so that it can still write, or removed pages, for which there may be no memory. */
+    /* The worker may still be able to write to it, or may have removed pages, for which there may be no memory. */
     if (seal(descriptor) && fstat(descriptor, &status) == 0
         && (uint64_t)status.st_blocks * 512 >= (uint64_t)status.st_size)
         memory = map(descriptor, length, 0);

@@ -4,7 +4,8 @@
 
 #include "plugin_wire.h"
 
-/* The rooms that one side knows. Messages in them keep them alive. Null if there is no memory. */
+/* Makes the table of the rooms that one side knows. Messages in rooms keep the table. Returns null if there is no
+ * memory. */
 plugin_wire_rooms *wire_rooms_create(void);
 void wire_rooms_release(plugin_wire_rooms *rooms);
 void wire_rooms_set(plugin_wire_rooms *rooms, int (*take)(uint32_t), void (*leave)(uint32_t));
@@ -19,9 +20,9 @@ int wire_rooms_leave(plugin_wire_rooms *rooms, uint32_t number);
 void wire_rooms_close(plugin_wire_rooms *rooms);
 int wire_rooms_fill(plugin_wire_rooms *rooms, uint32_t number, const plugin_wire_message *message, uint32_t length);
 
-/* Maps a room with values of the other side, of which there is then no other use. Returns null if it is not valid. */
+/* Maps a room with values of the other side, each room only once. Returns null if it is not valid. */
 uint8_t *wire_rooms_map(plugin_wire_rooms *rooms, uint32_t number, uint32_t length);
-/* Ends that use; or, if `bytes` is null, removes a room with own values that were not sent. */
+/* Unmaps such a room; or, if `bytes` is null, removes a room with this side's values that were not sent. */
 void wire_rooms_unmap(plugin_wire_rooms *rooms, uint32_t number, void *bytes, uint32_t length);
 
 #endif

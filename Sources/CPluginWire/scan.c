@@ -78,7 +78,7 @@ int plugin_scan_get_description(const plugin_scan *scan, plugin_wire_message *me
     return plugin_wire_unpack(NULL, scan->description + first, length - first, message);
 }
 
-/* Copies memory that may not be readable: the kernel refuses to, where a read would crash. Returns 0 or -1. */
+/* Copies memory that may not be readable: where a read would crash, the kernel refuses. Returns 0 or -1. */
 static int copy(int descriptor, size_t place, const void *bytes, uint64_t count) {
     return pwrite(descriptor, bytes, count, (off_t)place) == (ssize_t)count ? 0 : -1;
 }

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-/* What stands in place of a pointer that is null although there is a count: an error, which the reader reports. */
+/* Replaces a null pointer that has a count: an error, which the reader reports. */
 enum { WIRE_NULL_POINTER = 1 };
 
-/* How deep values may nest in a message: as deep as anywhere, with the lists and maps that messages add, and one level
- * more, so that what nests too deeply arrives as such and is refused like any other wrong value. */
+/* How deeply values may nest in a message: the general limit, the lists and maps that messages add, and one level more,
+ * so that values which nest too deeply still arrive, and are refused like any other wrong value. */
 enum { DEPTH_MAX = PLUGIN_DEPTH_MAX + 4 };
 
 /* ------------------------------------------------------------------------------------- writing */

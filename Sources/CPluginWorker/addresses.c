@@ -91,7 +91,7 @@ static void write_addresses(ucontext_t *context) {
     uintptr_t none = 0, *pc = &none, *sp = &none;
 #endif
     struct addresses found = {(uintptr_t)*pc, 0};
-    /* The stack cannot be unwound from an address without code: the address of the call is taken instead. */
+    /* The stack cannot be unwound from an address without code: the address of the call is used instead. */
     const __typeof__(*pc) original = *pc, original_stack = *sp;
     uintptr_t caller = is_code(found.interrupted) ? 0 : caller_of(context);
     if (caller && is_code(caller - 1)) {

@@ -117,7 +117,8 @@ static int is_older_than(int major, int minor) {
     return numbers[0] < major || (numbers[0] == major && numbers[1] < minor);
 }
 
-/* No network but what is granted, no shared memory of others, and a count of threads of its own. */
+/* Enters namespaces without network unless some is granted, without shared memory of others, and with a count of
+ * threads of their own. */
 static void enter_namespaces(const plugin_worker_limits *limits) {
     char users[64], groups[64];
     snprintf(users, sizeof users, "%u %u 1", geteuid(), geteuid());
@@ -130,14 +131,15 @@ static void enter_namespaces(const plugin_worker_limits *limits) {
     if (is_older_than(5, 14)) return plugin_worker_lacks("the limit of threads", "it needs Linux 5.14");
     if (geteuid() == 0 && limits->processes)
         plugin_worker_lacks("the limit of processes", "the kernel has none for root");
-    /* In a namespace of its own, other processes of the user do not count. Root has no limit: the host counts. */
+    /* In its own namespace, the limit ignores other processes of the user. It does not apply to root, for which the
+     * host counts the threads. */
     uint64_t threads = PLUGIN_WIRE_THREADS_MAX + limits->processes;
     limit(RLIMIT_NPROC, threads, threads, "the limit of threads");
 }
 
 /* ------------------------------------------------------------------------------------ Landlock */
 
-/* As in linux/landlock.h, of which older systems have no or an older version. */
+/* As in linux/landlock.h, which older systems lack or have in an older version. */
 enum { LANDLOCK_CREATE = 444, LANDLOCK_ADD = 445, LANDLOCK_RESTRICT = 446 };
 
 long plugin_worker_landlock_version(void) { return syscall(LANDLOCK_CREATE, NULL, 0, 1); }
@@ -243,8 +245,8 @@ static void restrict_files(const plugin_worker_limits *limits) {
     if (limits->network != PLUGIN_WIRE_NETWORK_NONE) allow_all(rules, network_paths, COUNT_OF(network_paths), read);
     if (limits->processes) allow_all(rules, program_paths, COUNT_OF(program_paths), read);
     (void)allow_path(rules, "/dev/null", FILE_READ | FILE_WRITE);
-    /* Dispatch reads the state of each of its threads from /proc/THREAD, and ends the process if it cannot. What is
-     * there about the memory of other processes is refused all the same. */
+    /* Dispatch reads the state of each of its threads from /proc/THREAD, and ends the process if it cannot. The files
+     * there that give access to the memory of other processes are refused all the same. */
     (void)allow_path(rules, "/proc", FILE_READ);
     allow_granted(rules, limits->own_folders, read);
     allow_granted(rules, limits->readable, read);

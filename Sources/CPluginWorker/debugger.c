@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Returns whether a debugger is attached to this process. If that is unknown, nothing can be waited for: 1. */
+/* Returns whether a debugger is attached to this process; 1 if that is unknown, because waiting might never end. */
 static int is_traced(void) {
     char text[4096];
     int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);

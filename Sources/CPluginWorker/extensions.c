@@ -189,7 +189,7 @@ static const plugin_value *lasting(const plugin_value *map) {
     return known->message.values;
 }
 
-/* Passes on the description in an outcome. An object in it is borrowed, and not part of what lasts. */
+/* Passes on the description in an outcome. An object in it is borrowed, and is left out of the lasting copy. */
 static void pass_description(plugin_wire_message *message, plugin_completion completion, void *data) {
     const plugin_value *map = message->values;
     int is_map = (message->flags & PLUGIN_WIRE_VALUE) && message->count == 1 && map->kind == PLUGIN_KIND_MAP;

@@ -38,15 +38,15 @@ static void end_with(uint32_t action) { add(BPF_RET | BPF_K, action, 0, 0); }
 #define REFUSED (SECCOMP_RET_ERRNO | EPERM)
 #define ARGUMENT(number) (offsetof(struct seccomp_data, args) + 8 * (number)) /* its lower half */
 
-/* The system call is in the accumulator before and after each of these. */
+/* The number of the system call is in the accumulator before and after each of these functions. */
 
 static void refuse(uint32_t call, uint32_t action) {
     add(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1);
     end_with(action);
 }
 
-/* Begins to look at an argument of a call, in so many steps that are added next. If none of them jumps over it, the call
- * is refused by refuse_then. */
+/* Begins to examine an argument of a call, with the `steps` instructions that are added next. Unless one of them jumps
+ * over the instructions of refuse_then, those refuse the call. */
 static void look_at(uint32_t call, int argument, uint8_t steps) {
     add(BPF_JMP | BPF_JEQ | BPF_K, call, 0, steps + 3);
     load(ARGUMENT(argument));
@@ -57,28 +57,28 @@ static void refuse_then(void) {
     load(offsetof(struct seccomp_data, nr));
 }
 
-/* Refuses a call unless one of its arguments is a number. */
+/* Refuses a call unless one of its arguments equals a number. */
 static void refuse_unless(uint32_t call, int argument, uint32_t number) {
     look_at(call, argument, 1);
     add(BPF_JMP | BPF_JEQ | BPF_K, number, 1, 0);
     refuse_then();
 }
 
-/* Refuses a call if one of its arguments is a number. */
+/* Refuses a call if one of its arguments equals a number. */
 static void refuse_if(uint32_t call, int argument, uint32_t number) {
     look_at(call, argument, 1);
     add(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1);
     refuse_then();
 }
 
-/* Refuses a call if any of some bits of an argument is set. */
+/* Refuses a call if any of the given bits of an argument is set. */
 static void refuse_with_any(uint32_t call, int argument, uint32_t bits) {
     look_at(call, argument, 1);
     add(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1);
     refuse_then();
 }
 
-/* Refuses a call if all of some bits of an argument are set. */
+/* Refuses a call if all of the given bits of an argument are set. */
 static void refuse_with_all(uint32_t call, int argument, uint32_t bits) {
     look_at(call, argument, 2);
     add(BPF_ALU | BPF_AND | BPF_K, bits, 0, 0);
@@ -141,13 +141,13 @@ static const uint32_t always_refused[] = {
 #endif
 };
 
-/* A new process that would be a child of the host, or have privileges in a namespace of its own. */
+/* Flags for a new process that would be a child of the host, or have privileges in a namespace of its own. */
 enum {
     CLONES_ELSEWHERE = CLONE_PARENT | CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER
         | CLONE_NEWPID | CLONE_NEWNET
 };
 
-/* New processes and programs. clone3 keeps its flags where a filter cannot see them; the C library then uses clone. */
+/* Refuses new processes and programs. A filter cannot see the flags of clone3, so the C library has to use clone. */
 static void refuse_processes(void) {
     refuse(SYS_execve, REFUSED);
     refuse(SYS_execveat, REFUSED);
@@ -160,7 +160,7 @@ static void refuse_processes(void) {
     refuse_then();
 }
 
-/* What would change limits and priorities of other processes, or make the kernel send them signals. */
+/* Refuses to change limits and priorities of other processes, and to make the kernel send signals to them. */
 static void protect_others(void) {
     refuse_unless(SYS_prlimit64, 0, 0); /* the C library passes 0, for this process */
     refuse_unless(SYS_sched_setaffinity, 0, 0);
@@ -178,7 +178,8 @@ static void protect_others(void) {
     refuse_if(SYS_ioctl, 1, SIOCSPGRP);
 }
 
-/* Rights of open files. A module that may change files may want to set them; but all files that it reads may be root's. */
+/* Refuses changes to the rights of open files, unless the module may change files. If the worker runs as root, refuses
+ * them in any case, because all files that the module reads may be root's. */
 static void protect_rights(const plugin_worker_limits *limits) {
     if (limits->writable->count && geteuid() != 0) return;
     refuse(SYS_fchmod, REFUSED);

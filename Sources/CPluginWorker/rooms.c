@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
-/* The descriptors that have come, by the last bits of the numbers of the rooms: the host reuses these when the room
- * that had them before is no longer used. */
+/* The descriptors that have come, by the last bits of the numbers of the rooms: the host reuses these bits when the
+ * room that had them before is no longer used. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t has_come;
@@ -47,7 +47,7 @@ static int take(uint32_t room) {
     return descriptor;
 }
 
-/* The host counts the memory of the room as free then, so its descriptor is not kept, even if it is still to come. */
+/* The host then counts the memory of the room as free, so the descriptor is not kept, even if it comes later. */
 static void leave(uint32_t room) {
     uint32_t slot = room % PLUGIN_WIRE_ROOMS;
     pthread_mutex_lock(&rooms.lock);

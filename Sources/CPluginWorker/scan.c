@@ -34,7 +34,7 @@ static void set_limits(const char *seconds) {
 #endif
 }
 
-/* Writes down the description, and with a further value the manifest with types if there is one. */
+/* Writes down the description and, if there is one, the manifest with types as a further value. */
 static void describe(plugin_scan *scan, const plugin_module *module, const plugin_string *typed) {
     plugin_value values[WORKER_DESCRIPTION_VALUES + 1];
     plugin_wire_message message;
@@ -78,7 +78,8 @@ static void scan_file(plugin_scan *scan, uint32_t file, const char *path, const 
     plugin_module_entry_function entry;
     memcpy(&entry, &symbol, sizeof entry);
     plugin_scan_set_step(scan, file, PLUGIN_SCAN_ENTERING);
-    /* What it returns is not checked here: the host asks the kernel which parts can be read before it reads them. */
+    /* The description is not checked here: before the host reads a part of it, it asks the kernel whether it can be
+     * read. */
     const plugin_module *module = entry();
     if (module && without) describe(scan, module, NULL);
     if (module) plugin_scan_set_manifest(scan, PLUGIN_SCAN_MEMORY, file, module);

@@ -113,7 +113,7 @@ _Noreturn void plugin_worker_fail(const char *details, uint64_t reason) {
     receive_messages();
 }
 
-/* The names of a table, each with whether it has a function. */
+/* Returns the names in a table, each with whether it has a function. */
 static plugin_value table(const void *start, uint64_t count, size_t stride, size_t function) {
     if (!start || count > 100000) return plugin_value_map(NULL, 0);
     plugin_entry *entries = plugin_worker_allocate((count + 1) * sizeof *entries);
@@ -183,7 +183,7 @@ static void pass_over(int signal) { (void)signal; }
 
 void plugin_worker_close_from(int first) {
     if (close_range((unsigned)first, ~0u, 0) == 0) return;
-    /* Kernels before 5.9, and some containers, do not have that. */
+    /* Kernels before 5.9, and some containers, do not have close_range(2). */
     long end = sysconf(_SC_OPEN_MAX);
     for (long descriptor = first; descriptor < end; descriptor++) close((int)descriptor);
 }
@@ -195,7 +195,7 @@ void plugin_worker_die_with_host(void) {
     if (getppid() != host_process) _exit(0); /* it has ended already */
 }
 
-/* The process ends with the host, and otherwise only by it: not by what ends the host in an orderly way. */
+/* The process ends with the host or by the host, but not by the signals that end the host in an orderly way. */
 static void attach(const char *host) {
     host_process = (pid_t)strtol(host, NULL, 10);
     plugin_worker_die_with_host();

@@ -3,7 +3,7 @@
  *
  * It opens the module and gives it a table of functions that ask the host, over shared memory. It trusts the host, and
  * the host does not trust it. Plain C, so that the program pluginhost-worker needs no Swift runtime, and modules bring
- * their own. A program may also contain it, and be started instead of that program.
+ * their own. Another program may also contain this code, and be started instead of pluginhost-worker.
  *
  *  serve.c       opens the file, describes it, and receives the one-way messages of the host
  *  exchange.c    channels: asking the host, and executing what it asks for meanwhile
@@ -13,7 +13,7 @@
  *  filter.c      the sandbox's filter of system calls
  *  rooms.c       the descriptors of memory for large values
  *  debugger.c    waiting for a debugger
- *  addresses.c      the report where a crash was
+ *  addresses.c   the report of where a crash was
  *  jobs.c        threads for completions, cancel handlers and the destruction of objects
  *  scan.c        instead of all that: opens files that the host has not opened yet
  */
@@ -51,11 +51,11 @@ uint32_t plugin_worker_begin(void);
 uint32_t plugin_worker_begin_brief(void);
 void plugin_worker_end(uint32_t channel);
 /* Sends a message and waits for the answer, which replaces it; `values` of the message are borrowed. Returns
- * PLUGIN_WIRE_PUT; without an answer, PLUGIN_WIRE_TOO_LARGE or PLUGIN_WIRE_NO_ROOM. Between plugin_worker_begin and
- * plugin_worker_end. */
+ * PLUGIN_WIRE_PUT; without an answer, PLUGIN_WIRE_TOO_LARGE or PLUGIN_WIRE_NO_ROOM. Call it between plugin_worker_begin
+ * and plugin_worker_end. */
 int plugin_worker_exchange(uint32_t channel, plugin_wire_message *message);
-/* All of that for messages that the host answers immediately, and without values. Returns `a` of the answer; 0 if the
- * message is too large. */
+/* Does all of this for a message that the host answers immediately and without values. Returns `a` of the answer; 0 if
+ * the message is too large. */
 uint64_t plugin_worker_ask(plugin_wire_message message);
 /* Returns a message without values. */
 plugin_wire_message plugin_worker_message(enum plugin_wire_kind kind);
@@ -94,7 +94,7 @@ const void *plugin_worker_extension(const plugin_host *host, plugin_string ident
 
 /* Runs a one-way message of the host on this thread, and disposes of it. */
 void plugin_worker_run(plugin_wire_message *message);
-/* Runs one on a thread that it may keep. Takes the values over. */
+/* Runs such a message on another thread, which its code may block. Takes over its values. */
 void plugin_worker_run_later(const plugin_wire_message *message);
 /* A cancel handler that the host has been asked to call. */
 typedef struct plugin_worker_handler {
@@ -105,7 +105,7 @@ typedef struct plugin_worker_handler {
 /* confine.c */
 
 /* Limits what this process may reach and use, as a message CONFINE says, and reports what is not possible. Must be
- * called while there is one thread, and no module. */
+ * called while the process has one thread and no module. */
 void plugin_worker_confine(const plugin_wire_message *message);
 /* The limits of this process; see PLUGIN_WIRE_CONFINE. */
 typedef struct plugin_worker_limits {
@@ -113,7 +113,7 @@ typedef struct plugin_worker_limits {
     uint64_t memory, seconds, descriptors, processes;
     const plugin_value *own_folders, *readable, *writable, *connects, *binds; /* lists */
 } plugin_worker_limits;
-/* Notes a part of the limits or of the sandbox that cannot be had, and the reason. */
+/* Notes a part of the limits or of the sandbox that is not available, and the reason. */
 void plugin_worker_lacks(const char *part, const char *reason);
 void plugin_worker_lacks_by_errno(const char *part);
 /* The version of Landlock; less than 1, and sets errno, if there is none. */
@@ -154,7 +154,7 @@ void plugin_worker_die_with_host(void);
 _Noreturn void plugin_worker_fail(const char *details, uint64_t reason);
 /* Whether a thread receives the host's messages: not while the file is being opened. */
 int plugin_worker_listens(void);
-/* Receives one of them, on the only thread that does. */
+/* Receives one of these messages, on the only thread that receives them. */
 void plugin_worker_receive_message(void);
 
 /* Sends the host a number: one of the channels for requests of the worker's own threads, which it is to serve; or a
@@ -164,7 +164,7 @@ void plugin_worker_announce(uint32_t number);
 _Noreturn void plugin_worker_give_up(const char *reason);
 /* malloc that gives up instead of returning null. */
 void *plugin_worker_allocate(size_t size);
-/* Describes a module, as far as the host would read its description. `values` are those of the message. */
+/* Describes a module, as far as the host would read the description. `values` are those of the message. */
 enum { WORKER_DESCRIPTION_VALUES = 11 };
 void plugin_worker_describe(const plugin_module *module, plugin_value *values, plugin_wire_message *message);
 /* Closes all descriptors from this one on. */

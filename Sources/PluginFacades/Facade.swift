@@ -2,8 +2,8 @@ public import PluginABI
 import PluginFile
 import PluginHost
 
-/// A generated Swift file for calling a module. It has a function for each action, with the types that the manifest
-/// declares, so the compiler checks parameters and results: structs for records, enumerations, and types of objects.
+/// A generated Swift file for calling a module. It has a function for each action, and a type for each record,
+/// enumeration and object type that the manifest declares, so the compiler checks parameters and results.
 ///
 ///     let facade = try Facade(manifest: json)
 ///     print(facade.text)

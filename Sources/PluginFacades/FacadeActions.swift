@@ -55,7 +55,7 @@ struct FacadeActions {
         }
     }
 
-    /// Writes how the opener of a page reads its back data, if the page declares what it is.
+    /// Writes the function that reads the back data of a page, if the page declares the type of that data.
     private func writeBackData(of page: ModuleManifest.ObjectType, to source: inout SwiftSource) {
         guard let type = page.actions.first(where: { $0.name == "backData" })?.resultType,
             type != .kind(.any), type != .kind(.null)

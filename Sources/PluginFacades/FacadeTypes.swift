@@ -51,7 +51,7 @@ struct FacadeTypes {
         return "\(expression).written()"
     }
 
-    /// Returns a default as a literal of the Swift type; `nil` if there is none.
+    /// Returns a default as a literal of the Swift type; `nil` if no literal can express it.
     func literal(_ value: Value, _ type: DeclaredType) -> String? {
         switch (type, value) {
         case (.kind, _): return SwiftSource.literal(value)

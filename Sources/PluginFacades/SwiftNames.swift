@@ -2,9 +2,9 @@ import PluginFile
 
 /// Converts names of a manifest to Swift identifiers that are unique in their scope.
 ///
-/// A name that is already an identifier is kept. Of the other names, the first one gets the plain form, and those that
-/// clash with it get `_` or a number. A name that is added later therefore does not change earlier ones, unless it is
-/// an identifier that clashes with one of them.
+/// A name that is already an identifier is kept. The other names are converted in order; one that clashes with an
+/// identifier that is taken gets `_` or a number. A name that is added later therefore does not change earlier ones,
+/// unless it is an identifier that clashes with one of them.
 struct SwiftNames {
     private var taken: Set<String>
 

@@ -129,6 +129,6 @@ extension Value.Kind {
         }
     }
 
-    /// Returns an expression of this kind's Swift type as a `Value`.
+    /// Returns an expression that makes a `Value` from an expression of this kind's Swift type.
     func wrapped(_ expression: String) -> String { self == .any ? expression : ".\(rawValue)(\(expression))" }
 }

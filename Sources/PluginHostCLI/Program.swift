@@ -28,7 +28,7 @@ struct Program {
         if arguments.first == InspectionChild.word { InspectionChild.run(Array(arguments.dropFirst())) }
         occupyStandardDescriptors()
         signal(SIGPIPE, SIG_IGN)
-        signal(SIGXFSZ, SIG_IGN)  // A file that grows past `ulimit -f` is an error, not the end of the program.
+        signal(SIGXFSZ, SIG_IGN)  // Writing past `ulimit -f` is an error, not the end of the program.
         // Not in the cooperative pool, because code of modules can block all its threads.
         Task(executorPreference: BlockingExecutor.shared) { await answer(Array(arguments)) }
         // Serves the main queue, for modules that use the main actor.

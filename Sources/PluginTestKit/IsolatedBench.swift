@@ -27,7 +27,7 @@ extension TestBench {
         configuration.isolation.workerPath = worker
     }
 
-    /// Returns the error of a module that does not start, with what to do on a bench.
+    /// Returns the error of a module that does not start, with advice for a bench.
     static func advised(_ error: PluginError) -> PluginError {
         guard error.code == .permissionMissing else { return error }
         return PluginError(

@@ -22,7 +22,7 @@ public struct TearDownReport: Sendable, CustomStringConvertible {
 
     /// The name of the module.
     public let module: String
-    /// The generations of the module that have not been torn down, with what keeps them.
+    /// The generations of the module that have not been torn down, each with the reason.
     public let alive: [GenerationStatus]
     /// The objects that still have a holder: the module's own, and those of its peers and of the test, which a removed
     /// module must not hold. A variable of the test is a holder, too: release its object first.

@@ -191,7 +191,7 @@ extension TestBench {
 
     /// Checks a condition every two milliseconds until it is true.
     ///
-    /// - Throws: `deadlineExceeded` after ten minutes, which only happens if the condition would never become true.
+    /// - Throws: `deadlineExceeded` after ten minutes, which happens only if the condition never becomes true.
     private static func `await`(_ what: String, until isSo: () throws -> Bool) async throws {
         let end = ContinuousClock.now + patience
         while try !isSo() {

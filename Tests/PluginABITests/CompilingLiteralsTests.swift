@@ -3,7 +3,7 @@ import Testing
 
 @testable import TestSupport
 
-/// What the compiler accepts and says: literals of parameters of several types, and closures of routes.
+/// What the compiler accepts and reports for literals of parameters of several types, and for closures of routes.
 @Suite struct CompilingLiteralsTests {
     // MARK: Nested lists and maps
 
@@ -110,7 +110,7 @@ import Testing
 
     // MARK: Closures of routes
 
-    @Test func `Closures of routes have results of any type that an action returns, and are little work`() async throws
+    @Test func `Closures of routes return any type that an action can return, and compile quickly`() async throws
     {
         try await Compiler.check(
             """
@@ -165,7 +165,7 @@ import Testing
         "\n        let plain = Plain(text: text)\n        return plain\n    ",
         "\n        await Task.yield()\n        return Plain(text: text)\n    ",
     ])
-    func `A result of a route's closure that cannot cross is found by the compiler, with a sentence`(body: String)
+    func `The compiler refuses a route's closure whose result cannot cross the boundary, and says why`(body: String)
         async throws
     {
         let output = try await Compiler.refusal(

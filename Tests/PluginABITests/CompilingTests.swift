@@ -3,11 +3,11 @@ import Testing
 
 @testable import TestSupport
 
-/// What the compiler accepts and what it says: code as module authors write it.
+/// What the compiler accepts and reports for code as module authors write it.
 @Suite struct CompilingTests {
     // MARK: Literals of parameters
 
-    @Test func `Ten entries with expressions are little work for the compiler`() async throws {
+    @Test func `Ten entries with expressions compile quickly`() async throws {
         let source = """
             import PluginABI
 
@@ -22,7 +22,7 @@ import Testing
                     ])
             }
             """
-        // A limit of the compiler's own work, which does not depend on the machine.
+        // The option limits the compiler's own work, which does not depend on the machine.
         try await Compiler.check(source, ["-Xfrontend", "-solver-scope-threshold=2000"])
     }
 
@@ -46,7 +46,7 @@ import Testing
         "a + (b ?? 1) * 2 + (c ?? 3) - (d?.count ?? 0)", "return a + (b ?? 1) * 2 + (c ?? 3) - (d?.count ?? 0)",
         "[\"a\": a + 1, \"b\": b ?? 1, \"c\": c ?? 3 * 2, \"d\": (d ?? \"\").count]",
     ])
-    func `An action of six inputs with a body of one line is little work for the compiler`(body: String) async throws {
+    func `An action with six inputs and a body of one line compiles quickly`(body: String) async throws {
         try await Compiler.check(
             """
             import PluginABI
@@ -133,7 +133,7 @@ import Testing
                 }
             }
             """)
-        // The compiler shows the error, and beside it the sentence.
+        // The compiler shows the error, and the sentence beside it.
         let lines = output.split(separator: "\n").filter { $0.contains(".swift:") && !$0.contains("note: ") }
         #expect(lines.allSatisfy { $0.contains("File0.swift:8:") }, "\(output)")
         #expect(lines.contains { $0.contains(": error: ") }, "\(output)")
@@ -211,7 +211,7 @@ import Testing
     }
 }
 
-/// The compiler, on code that uses the library.
+/// Runs the compiler on code that uses the library.
 enum Compiler {
     /// Checks that a file compiles without a warning.
     static func check(_ source: String, _ options: [String] = []) async throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import PluginFile
 @testable import TestSupport
 
-/// Manifests in files of their own, which the header embeds, by real compilers and linkers.
+/// Manifests in separate files, which the header embeds, with real compilers and linkers.
 @Suite struct ManifestFileTests {
     private static let json = "{\"name\": \"Filed\", \"version\": \"1.0.0\", \"summary\": \"Über\"}\n"
     private let folder: TemporaryFolder
@@ -69,7 +69,7 @@ import Testing
     func `The description refers to the bytes of the section`(build: Build) throws {
         let library = "\(folder.path)/libFiled.so"
         let source = try folder.file("filed.c", Self.source)
-        // Linkers that optimize read the file from the current folder.
+        // Linkers that optimize look for the file in the current folder.
         try #require(Tool("sh")).run(
             [
                 "-c", "cd \"$1\" && shift && exec \"$@\"", "sh", "\(folder.path)/manifests",

@@ -54,7 +54,7 @@ import Testing
 
     @Test func `Permissions and the demand to be isolated are in the manifest`() throws {
         let module = Manifest("Asking", version: "1.0.0") {
-            Permission(toRead: "/srv/pictures", "They are what thumbnails are made of.")
+            Permission(toRead: "/srv/pictures", "Thumbnails are made from these pictures.")
             Permission(toWrite: "/srv/thumbnails", "")
             Permission(toConnectTo: 443, "Some pictures are elsewhere.")
             Permission(toListenOn: 8080, "")
@@ -66,7 +66,7 @@ import Testing
         let manifest = try JSONDecoder().decode(Value.self, from: Data(module.pointee.manifest.text.utf8))
         #expect(manifest["isolation"] == "required")
         let permissions = try #require(manifest["permissions"]?.list)
-        #expect(permissions[0] == ["read": "/srv/pictures", "reason": "They are what thumbnails are made of."])
+        #expect(permissions[0] == ["read": "/srv/pictures", "reason": "Thumbnails are made from these pictures."])
         #expect(permissions[1] == ["write": "/srv/thumbnails"])
         #expect(permissions[2]["connect"] == 443)
         #expect(permissions[3] == ["listen": 8080])
@@ -128,7 +128,7 @@ import Testing
         #expect(actions.map { $0["async"] } == Array(repeating: true, count: 8))
     }
 
-    @Test func `A rest is a property of the action, wherever it stands among the inputs, and no parameter`() throws {
+    @Test func `A rest is a property of the action and not a parameter, wherever it is among the inputs`() throws {
         let module = Manifest("Rests", version: "1.0.0") {
             Target("T") {
                 Action("last", .required("a", Int.self), .rest()) { a, rest in a + rest.count }

@@ -1,7 +1,7 @@
 import PluginABI
 import Testing
 
-/// What a program reads and writes in the headers `traceparent` and `tracestate`.
+/// How a program reads and writes the headers `traceparent` and `tracestate`.
 @Suite struct TraceContextTests {
     @Test(arguments: [
         "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
@@ -32,7 +32,7 @@ import Testing
         "00_0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
         "00-0af7651916cd43dd8448eb211c80319ü-b7ad6b7169203331-01",
     ])
-    func `What is no traceparent is none`(text: String) { #expect(TraceContext(traceparent: text) == nil) }
+    func `Text that is not a traceparent is refused`(text: String) { #expect(TraceContext(traceparent: text) == nil) }
 
     @Test func `A tracestate is bounded`() {
         #expect(TraceContext(tracestate: "a=1,b=2").tracestate == "a=1,b=2")
@@ -43,7 +43,7 @@ import Testing
         #expect(TraceContext(tracestate: String(repeating: "v", count: 513)).tracestate == "")
     }
 
-    @Test func `A new trace has numbers of its own, and spans within it keep its number`() {
+    @Test func `A new trace has a new number, which the spans within it keep`() {
         let (one, other) = (TraceContext(isSampled: true), TraceContext())
         #expect(one.traceID != other.traceID && one.isSampled && !other.isSampled)
         let span = TraceContext.SpanID.random()

@@ -10,7 +10,7 @@ import Testing
         let module = manifest.export()
         let derivation = try #require(plugin_type_derivation_of(module)).pointee
         let types = without.withPluginString { derivation.derive(module.pointee.data, $0, nil, nil) }
-        // A host accepts it.
+        // A host accepts the manifest.
         _ = try Bytes(types.manifest.text.utf8).withUnsafeBytes { try ModuleManifest(parsing: $0, abiMinor: 0) }
         return (
             try JSONDecoder().decode(Value.self, from: Data(types.manifest.text.utf8)),
@@ -121,12 +121,12 @@ import Testing
         var rest: Int
     }
 
-    struct Circle: ValueCodable {
-        var circles: [Circle]
+    struct Cycle: ValueCodable {
+        var cycles: [Cycle]
         var part: Picky.Part
     }
 
-    /// A chain of types around one of which no value can be made.
+    /// A chain of types around a type of which no value can be made.
     private struct Link<Next: Codable & Sendable>: ValueCodable { var next: Next }
     private struct Nothing: Codable {
         static let attempts = Mutex(0)
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    /// A chain of types that accept only the last text, and ask for the next type before.
+    /// A chain of types that accept only the last of the texts, and decode the next type before the text.
     private struct Dated<Next: Codable & Sendable>: ValueCodable {
         var next: Next
         init(from decoder: any Decoder) throws {
@@ -158,7 +158,7 @@ import Testing
     @Test func `a value of each type is made once, however deep it is nested`() throws {
         let links = try derive(Link<Link<Link<Link<Link<Link<Link<Link<Nothing>>>>>>>>.self)
         #expect(links.result == "map")
-        // With each of the texts.
+        // One attempt for each of the texts.
         #expect(Nothing.attempts.withLock { $0 } == 5)
         _ = try derive(Dated<Dated<Dated<Dated<Dated<Dated<Dated<Dated<Counted>>>>>>>>.self)
         #expect(Counted.made.withLock { $0 } == 1)
@@ -195,11 +195,11 @@ import Testing
         #expect(declared.values.hasSuffix("Declared(word: Word, more: list<Declared>?)"))
     }
 
-    @Test func `a record with a part of which no value can be made stays a map`() throws {
-        for type in [Picky.self, Circle.self] as [any ActionResult.Type] {
+    @Test func `a record stays a map if no value can be made for one of its parts`() throws {
+        for type in [Picky.self, Cycle.self] as [any ActionResult.Type] {
             let derived = try derive(type)
             #expect(derived.result == "map" && derived.values.isEmpty)
-            let reason = "the field “part” has the type Part, of which no sample value can be made"
+            let reason = "the field “part” has the type Part, for which no sample value can be made"
             #expect(derived.notes.contains { $0.contains(reason) })
         }
     }
@@ -209,7 +209,7 @@ import Testing
         #expect(try derive([TypedObject<Cursor>].self).result == "list<Cursor>")
         #expect(try derive(TypedObject<Int>.self).result == "object")
         #expect(try derive(Object?.self).result == "object?")
-        // The name of a kind means the kind.
+        // The name of a kind denotes the kind.
         #expect(try derive(Bytes?.self).result == "bytes?")
     }
 

@@ -1,7 +1,7 @@
 import PluginABI
 import Testing
 
-/// What errors about values say.
+/// The messages of errors about values.
 @Suite struct ValueFaultTests {
     struct Draft: ValueCodable {
         var title: String
@@ -16,7 +16,7 @@ import Testing
         var order: Order
     }
 
-    /// Decoded by the standard library, since it is not `ValueConvertible`.
+    /// The standard library decodes this type, since it is not `ValueConvertible`.
     struct Page: Codable { var number: Int }
 
     enum Order: String, ValueCodable, CaseIterable { case code, title, visits }

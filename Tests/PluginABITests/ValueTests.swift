@@ -21,7 +21,7 @@ import Testing
         #expect(Value.string("né 漢 👩‍👩‍👧").json == "\"né 漢 👩‍👩‍👧\"")
     }
 
-    /// `ESC ]` and `CSI` have forms beyond ASCII; the marks change the direction of writing.
+    /// `ESC ]` and `CSI` also have forms beyond ASCII; the marks change the direction of writing.
     @Test func `JSON for a terminal contains no control characters, and decodes to the same value`() throws {
         let controls = [0x80...0x9F, 0x61C...0x61C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069].joined()
         for number in controls {
@@ -42,7 +42,7 @@ import Testing
         #expect("é".shortened == "é")
         #expect(String(repeating: "x", count: 200).shortened == String(repeating: "x", count: 200))
         #expect(String(repeating: "x", count: 1 << 20).shortened == String(repeating: "x", count: 200) + "…")
-        // One character of a megabyte.
+        // A single character of one megabyte.
         #expect(("a" + String(repeating: "\u{300}", count: 1 << 20)).shortened.utf8.count < 1000)
         #expect("x\u{1B}".shortened.shortened == "x\u{1B}".shortened)
     }

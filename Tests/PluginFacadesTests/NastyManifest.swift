@@ -1,5 +1,5 @@
-/// A manifest with everything that is hard to express in Swift: keywords, clashes, hyphens, types that the façade uses
-/// itself, defaults of every kind, and documentation that tries to end its comment.
+/// A manifest with everything that is hard to express in Swift: keywords, clashes, hyphens, types that the façade
+/// itself uses, defaults of every kind, and documentation that tries to end its comment.
 let nastyManifest = #"""
     {"name": "nasty-module.v2", "version": "1.0.0-rc.1+build", "summary": "It */ ends /* the comment\n\"\"\" \\(x) #if",
      "targets": [

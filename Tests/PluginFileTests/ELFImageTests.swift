@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func `The C library is not taken for an executable, although it names a dynamic linker`() throws {
-        // Read to its end: reading it as a file of known size can omit the end of a long one, such as this line.
+        // The file is read to its end: reading it as a file of known size can omit the end, such as this line.
         let file = try #require(FileHandle(forReadingAtPath: "/proc/self/maps"))
         let maps = try file.readToEnd() ?? Data()
         let lines = String(decoding: maps, as: UTF8.self).split(separator: "\n")
@@ -103,7 +103,7 @@ import Testing
         set(&file, offset, size, value)
         let message = refusal(file)
         #expect(message.contains(text), "\(message)")
-        // It says what to do.
+        // The message says what to do.
         let advice = ["Build or copy it again.", "Copy it again.", "Build the module", "Link the module"]
         #expect(advice.contains(where: message.contains), "\(message)")
     }
@@ -184,7 +184,7 @@ import Testing
         try bytes(path).withUnsafeBytes { try ELFImage(reading: $0, path: path) }
     }
 
-    /// The message of the error, or nothing if the file is accepted.
+    /// The message of the error; empty if the file is accepted.
     private func refusal(_ bytes: [UInt8]) -> String { refusal(bytes[...]) }
 
     private func refusal(_ bytes: ArraySlice<UInt8>) -> String {

@@ -61,7 +61,7 @@ import Testing
         for (text, place) in [("[1, 2,]", 5), ("{\"a\":1,}", 6), ("[1, 2 , ]", 6)] {
             let failure = #expect(throws: MalformedText.self) { try read(text) }
             #expect(
-                failure?.message == "is not valid JSON: a “,” stands after the last element, at byte \(place).")
+                failure?.message == "is not valid JSON: a “,” follows the last element, at byte \(place).")
         }
     }
 
@@ -88,7 +88,7 @@ import Testing
         let text = try #require(Self.hostile.first { $0.name == name }).text
         let start = threadTime()
         _ = try? read(text)
-        // A second in a debug build; half an hour for a reader that takes quadratic time.
+        // Takes a second in a debug build; a reader that takes quadratic time needs half an hour.
         #expect(threadTime() - start < .seconds(60))
     }
 

@@ -17,7 +17,7 @@ import Testing
             """)
     }
 
-    /// Additions to an action before and after, what has changed, and the version after 1.2.3.
+    /// The additional members of an action before and after, the changes, and the version that follows 1.2.3.
     private static let ofActions: [(String, String, [String], String)] = [
         (#", "summary": "a""#, #", "summary": "b""#, [], "1.2.3"),
         (#", "result": "int""#, #", "result": "string""#, ["returns string instead of int"], "2.0.0"),

@@ -58,13 +58,13 @@ struct ManifestKeys {
         return text
     }
 
-    /// What the schema says about types, as the rest of a sentence.
+    /// The statement of the schema about types, as the rest of a sentence.
     private var typeDescription: String {
         let text = cell(definitions["valueType"]?["description"]?.string ?? "")
         return text.prefix(1).lowercased() + text.dropFirst()
     }
 
-    /// Returns the table of the keys of an object: those that are required, then the others, each by name.
+    /// Returns the table of the keys of an object: the required ones, then the others, each group sorted by name.
     private func table(_ object: Value) -> String {
         let required = Set((object["required"]?.list ?? []).compactMap(\.string))
         let properties = (object["properties"]?.map ?? [:]).sorted {
@@ -118,7 +118,7 @@ struct ManifestKeys {
         }
     }
 
-    /// Returns the types of which a value can have any.
+    /// Returns the alternative types that a value may have.
     private func alternatives(_ property: Value) -> [String] {
         let definition = referred(property)?.definition ?? property
         guard let choices = definition["anyOf"]?.list else { return [type(property)] }

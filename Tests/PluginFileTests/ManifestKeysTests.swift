@@ -3,7 +3,7 @@ import Testing
 
 @testable import TestSupport
 
-/// The article about the keys of the manifest. `scripts/manifest-keys` makes it again, with the variable
+/// The article about the keys of the manifest. `scripts/manifest-keys` generates it again by setting the variable
 /// `PLUGINHOST_MAKE_ARTICLES`.
 @Suite struct ManifestKeysTests {
     @Test func `The article about the keys of the manifest is the one that the schema makes`() throws {

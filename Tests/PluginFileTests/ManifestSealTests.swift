@@ -8,7 +8,7 @@ import Testing
 @Suite struct ManifestSealTests {
     private static let json = #"{"name": "Sealed", "version": "1.0.0"}"#
 
-    /// A library with a seal that a compiler has made, of any texts.
+    /// A library with a seal that a compiler has made from any texts.
     private static func library(
         magic: String = "PLUGIN_SEAL_MAGIC", size: Int = 40, major: String = "PLUGIN_ABI_MAJOR",
         counts: (manifest: String, toolchain: String, types: String)? = nil, text: [UInt8] = Array(json.utf8)
@@ -59,7 +59,7 @@ import Testing
         #expect(try seal(plain) == nil)
     }
 
-    /// A seal that says something wrong, and a word of the error.
+    /// A seal that contains a false statement, and a word of the error.
     struct Lie: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let word: String
@@ -86,7 +86,7 @@ import Testing
         },
     ]
 
-    @Test(arguments: lies) func `a seal that lies is an error`(lie: Lie) throws {
+    @Test(arguments: lies) func `a seal with a false statement is an error`(lie: Lie) throws {
         let bytes = try lie.make()
         for anyMachine in [false, true] {
             let error = #expect(throws: PluginError.self) { try seal(bytes, anyMachine: anyMachine) }
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `a seal that is cut, is outside of the file, overlaps, or is there twice is an error`() throws {
+    @Test func `a seal that is cut short, outside the file, overlapping or duplicate is an error`() throws {
         let good = try Self.library()
         let at = try header(good)
         func expect(_ word: String, _ change: (inout [UInt8]) -> Void) {
@@ -110,7 +110,7 @@ import Testing
         expect("cut short") { replace(&$0, at + 32, UInt64(good.count)) }
         expect("refers to byte") { replace(&$0, at + 32, UInt64.max) }
         for offset in [0, 64, UInt64(at)] { expect("overlaps") { replace(&$0, at + 24, offset) } }
-        // The neighbour gets the same name and type.
+        // The neighbouring section gets the same name and type.
         let name = Array(good[at..<at + 4])
         expect("has 2 seals") {
             $0.replaceSubrange(at + 64..<at + 68, with: name)
@@ -144,7 +144,7 @@ import Testing
         let plain = Array(try Data(contentsOf: URL(filePath: CFixture.build(CFixture.entry))))
         let first = ManifestSeal(abiMinor: 0, toolchain: "swift 6.3", manifest: Self.json, typedManifest: "{}")
         let once = try sealed(plain, first)
-        // The header states where the section headers are, and how many.
+        // The file header states the offset and the number of the section headers.
         let header = [40..<48, 60..<62]
         let same = plain.indices.filter { index in !header.contains { $0.contains(index) } }
         #expect(same.allSatisfy { plain[$0] == once[$0] })
@@ -191,7 +191,7 @@ import Testing
         let other = Self.json.replacing("1.0.0", with: "1.0.1")
         let error = #expect(throws: PluginError.self) { try check(embedded, other) }
         #expect(error?.message.contains("differs in “version”") == true, "\(error?.message ?? "")")
-        // The code has types besides, which no build embeds.
+        // The code also has types, which no build embeds.
         let typed = ManifestSeal(abiMinor: 3, toolchain: "c", manifest: Self.json, typedManifest: "{}")
         #expect(try sealed(Self.library(), typed) == Self.library())
     }

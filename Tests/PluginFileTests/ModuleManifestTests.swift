@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test func `A size of more than 1 MiB is refused before anything is read`() {
-        // An address without memory: reading it would crash.
+        // An address that is not mapped: reading it would crash.
         let nowhere = UnsafeRawBufferPointer(start: UnsafeRawPointer(bitPattern: 4096), count: 64 << 20)
         let error = #expect(throws: PluginError.self) { try ModuleManifest(parsing: nowhere, abiMinor: 0) }
         #expect(error?.message.contains("67108864 bytes long") == true)
@@ -217,7 +217,7 @@ import Testing
 
     private func refusal(_ text: String) -> String { refusal(Array(text.utf8)) }
 
-    /// The message of the error, or nothing.
+    /// The message of the error; empty if there is none.
     private func refusal(_ text: [UInt8]) -> String {
         do {
             _ = try parse(text)

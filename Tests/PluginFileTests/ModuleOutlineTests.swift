@@ -3,7 +3,7 @@ import Testing
 
 @testable import PluginFile
 
-/// The outline of a manifest, and its compact form.
+/// The outline of a manifest and its compact form.
 struct ModuleOutlineTests {
     private func manifest(_ more: String = "") throws -> ModuleManifest {
         let json = """

@@ -79,7 +79,7 @@ import Testing
         #expect(throws: MalformedText.self) { try read(String(repeating: "<array>", count: 1 << 20)) }
     }
 
-    /// Foundation's decoder takes eight seconds for 16 MiB of the first one, and never ends for the names.
+    /// Foundation's decoder takes eight seconds for 16 MiB of the first case, and never ends for repeated names.
     @Test(arguments: [
         ("<array>", "<true/>", "</array>"), ("<array>", "<dict/>", "</array>"), ("<string>", "&amp;", "</string>"),
         ("<string>", "<![CDATA[x]]>", "</string>"), ("<integer>", "1", "</integer>"), ("<real>", "1", "</real>"),

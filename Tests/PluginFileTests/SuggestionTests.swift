@@ -27,7 +27,7 @@ import Testing
         #expect(didYouMean(word, commands).isEmpty)
     }
 
-    /// Against the definition: the steps from every beginning of one word to every beginning of the other.
+    /// The definition counts the steps from every beginning of one word to every beginning of the other.
     @Test func `The distance of two words agrees with its definition`() {
         var random = SplitMix(seed: 7)
         func word() -> String {

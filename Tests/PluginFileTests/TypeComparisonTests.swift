@@ -61,17 +61,17 @@ import Testing
         ("R(a: int)", "R(a: double)", "R int", ["changed the record R: it has “a” of type double instead of int"]),
         ("E(x, y)", "E(x)", "E int", [#"changed the enumeration E: it has no case "y" (breaking)"#]),
         ("E(x)", "E(x, y)", "list<E> int", [#"changed the enumeration E: it has the case "y""#]),
-        // Both: the larger weight.
+        // Both: the larger weight counts.
         ("R(a: int)", "R(a: int, b: int?)", "R R", ["changed the record R: it has the field “b”"]),
         ("E(x)", "E(x, y)", "E E", [#"changed the enumeration E: it has the case "y" (breaking)"#]),
-        // What has a name may become something else.
+        // A name may denote another kind of type.
         ("R(a: int)", "R(x)", "int R", ["changed T/act: it returns string instead of map (breaking)"]),
-        // Types inside of types, and circles.
+        // Types inside types, and cycles.
         (
             "R(a: S, b: list<R>); S(c: list<R>, d: int)", "R(a: S, b: list<R>); S(c: list<R>, d: bool)", "R O",
             ["changed the record S: it has “d” of type bool instead of int (breaking)"]
         ),
-        // What no action refers to is no interface.
+        // A type that no action refers to is not part of the interface.
         ("R(a: int)", "R(a: string)", "int int", []),
     ])
     func `records and enumerations are compared by what callers do with them`(
@@ -119,11 +119,11 @@ import Testing
     }
 
     @Test func `the number of pairs that are compared is limited`() throws {
-        // Two circles whose lengths have no common divisor: without a limit, each record meets each.
-        func circle(_ count: Int) -> String {
+        // Two cycles whose lengths have no common divisor: without a limit, each record would be compared with each.
+        func cycle(_ count: Int) -> String {
             (0..<count).map { "R\($0)(next: list<R\(($0 + 1) % count)>)" }.joined(separator: ";")
         }
-        let (old, new) = (try manifest(circle(97), "int R0"), try manifest(circle(89), "int R0"))
+        let (old, new) = (try manifest(cycle(97), "int R0"), try manifest(cycle(89), "int R0"))
         var types = TypeComparison(from: old.values, to: new.values)
         var reached: Set<TypeComparison.Pair> = []
         #expect(types.weight(from: .record("R0"), to: .record("R0"), .returned, &reached) == nil)

@@ -77,7 +77,7 @@ import Testing
             "its default is “y”, and not one of “x”"
         ),
     ])
-    func `what is wrong with a type is said, and where`(parts: String, problem: String) throws {
+    func `the error says what is wrong with a type, and where`(parts: String, problem: String) throws {
         let error = #expect(throws: PluginError.self) { try manifest(parts) }
         #expect(error?.code == .invalidManifest && error?.message.contains(problem) == true, "\(error as Any)")
     }
@@ -137,7 +137,7 @@ import Testing
         let type = DeclaredType.list(.record("Wide"))
         var check = TypeCheck(types: manifest.values)
         #expect(check.mismatch(of: .list(Array(repeating: ["f200": 1, "other": 2], count: 1000)), type) == nil)
-        // Of each record: itself, the field that is required, its value.
+        // For each record: the record itself, its required field, and the value of the field.
         #expect(check.steps == 1 + 3 * 1000)
         #expect(
             manifest.values.mismatch(of: [["f200": 1], ["f200": 1, "f255": [1, ""]]], type, at: "x")

@@ -113,7 +113,7 @@ import Testing
         Case("1.0.0 - 1.2.3-rc.2", "1.2.3-rc.1 1.2.3-rc.2 1.2.2", not: "1.2.3-rc.3 1.2.3 1.2.2-rc.1"),
         Case("2.0.0 - 1.0.0", "", not: "1.0.0 1.5.0 2.0.0"),
 
-        // And.
+        // Conjunctions.
         Case(">=1.2.3 <2.0.0", "1.2.3 1.99.0", not: "1.2.2 2.0.0 1.5.0-rc 2.0.0-rc"),
         Case(">1.0 <1.2.5 >=1.1", "1.1.0 1.2.4", not: "1.0.9 1.2.5"),
         Case("^1.2 <1.5", "1.2.0 1.4.9", not: "1.5.0 1.1.0"),
@@ -123,7 +123,7 @@ import Testing
         Case("<1.0.0 >2.0.0", "", not: "0.5.0 1.5.0 2.5.0"),
         Case(">=2.0.0-alpha 1.x", "", not: "2.0.0-alpha 2.0.0-beta 1.5.0"),
 
-        // Or.
+        // Alternatives.
         Case("1.2.3 || 2.0.0", "1.2.3 2.0.0", not: "1.2.4 1.5.0"),
         Case("<1.0.0 || >=2.0.0", "0.9.9 2.0.0 3.0.0", not: "1.0.0 1.5.0"),
         Case("1.x||3.x", "1.1.0 3.1.0", not: "2.0.0"),
@@ -132,7 +132,7 @@ import Testing
         Case("|| 1.2.3", "9.9.9"),
         Case("||", "9.9.9", not: "9.9.9-rc"),
 
-        // Prereleases: only if a comparator of the same group names one of the same release.
+        // Prereleases match only if a comparator of the same group names a prerelease of the same release.
         Case(">1.2.3-alpha.3", "1.2.3-alpha.4 1.2.3-beta 1.2.3 3.4.5", not: "1.2.3-alpha.3 3.4.5-alpha.9"),
         Case(">=1.2.3-alpha.3", "1.2.3-alpha.3 1.2.3-alpha.3.0", not: "1.2.3-alpha.2 1.2.3-alpha"),
         Case("<2.0.0-beta", "1.9.9 2.0.0-alpha", not: "2.0.0-beta 2.0.0 1.9.9-alpha"),
@@ -141,7 +141,7 @@ import Testing
         Case("1.0.0-1 - 1.0.0-10", "1.0.0-1 1.0.0-2 1.0.0-10", not: "1.0.0-0 1.0.0-11 1.0.0-a"),
         Case("~1.2.3-99999999999999999999998", "1.2.3-99999999999999999999999 1.2.3-a", not: "1.2.3-1"),
 
-        // At the end of the numbers.
+        // The largest numbers.
         Case("\(max).\(max).\(max)", "\(max).\(max).\(max)", not: "1.0.0"),
         Case("^\(max).0.0", "\(max).5.0", not: "1.0.0"),
         Case("~1.\(max).3", "1.\(max).3", not: "2.0.0 1.\(max).2"),
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    /// A text that is not a range, the position of the error, and a word of what was expected there.
+    /// A text that is not a range, the position of the error, and a word for what was expected there.
     static let refused: [(String, Int, String)] = [
         ("a", 1, "number"), ("v1.2.3", 1, "number"), ("1.2.3.4", 6, "end of the version"), ("1..2", 3, "number"),
         ("1.", 3, "number"), (".1", 1, "number"), ("01.2.3", 1, "zeros"), ("1.02", 3, "zeros"), ("1.2.03", 5, "zeros"),

@@ -95,7 +95,7 @@ import Testing
         #expect(host.profile.chromeTrace.contains("launched"))
     }
 
-    @Test func `Router: objects by name, a login that is brought up, foreign hosts go to the web`() async throws {
+    @Test func `Router: objects by name, a login that is shown, foreign hosts go to the web`() async throws {
         let cursor = try #require(try host.perform("Home", "cursor").object)
         #expect(try cursor.perform("next", [4]) == 5)
         try host.register(

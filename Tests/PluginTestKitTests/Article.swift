@@ -2,7 +2,7 @@ import Foundation
 
 @testable import TestSupport
 
-/// An article of the guide for authors, from the repository.
+/// An article of the guide for module authors, read from the repository.
 struct Article {
     let name: String
     private let lines: [Substring]
@@ -17,7 +17,7 @@ struct Article {
         ).split(separator: "\n", omittingEmptySubsequences: false)
     }
 
-    /// The code blocks in a language, in their order.
+    /// The code blocks in a language, in order.
     func blocks(_ language: String) -> [String] {
         var blocks: [String] = []
         var block: [Substring]?

@@ -4,13 +4,13 @@ import Testing
 
 @testable import TestSupport
 
-/// The code in the guide for authors is built as the guide says, loaded and called.
+/// The code in the guide for module authors is built as the guide says, loaded and called.
 @Suite struct GuideTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// Builds a module in Swift from one file, with the library that SwiftPM has built beside the tests.
+    /// Builds a Swift module from one file, with the library that SwiftPM has built beside the tests.
     private func swiftModule(_ source: String, _ name: String) async throws -> ModuleSource {
         let file = try folder.file("\(name)/\(name).swift", source)
         let library = "\(folder.path)/lib\(name).so"

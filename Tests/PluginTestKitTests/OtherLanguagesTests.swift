@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// The modules in C of the guide. The toolchain contains clang.
+/// The guide's modules in C, built with the toolchain's clang.
 @Suite struct CTests {
     private let folder: TemporaryFolder
 
@@ -94,7 +94,7 @@ import Testing
 
 private let cPlusPlusCompilers = ["g++", "clang++"].filter { Tool($0) != nil }
 
-/// The modules in C++ of the examples and the guide, if there is a compiler.
+/// The modules in C++ from the examples and the guide, if there is a compiler.
 @Suite(.enabled(if: !cPlusPlusCompilers.isEmpty, "There is no g++ and no clang++ on this machine."))
 struct CPlusPlusTests {
     private let folder: TemporaryFolder
@@ -139,7 +139,7 @@ struct CPlusPlusTests {
     }
 }
 
-/// The modules in Rust of the examples and the guide, if there is a compiler.
+/// The modules in Rust from the examples and the guide, if there is a compiler.
 @Suite(.enabled(if: Tool("rustc") != nil, "There is no rustc on this machine."))
 struct RustTests {
     private let folder: TemporaryFolder
@@ -185,7 +185,7 @@ struct RustTests {
     }
 }
 
-/// The declarations in Rust agree with the header; this needs no compiler for Rust.
+/// The declarations in Rust agree with the header. These tests need no Rust compiler.
 @Suite struct RustDeclarationTests {
     @Test func `Sizes and offsets in Rust are those that the header asserts`() throws {
         let header = try ["plugin_abi.h", "plugin_abi/layout.h", "plugin_abi/log.h", "plugin_abi/manifest.h"].map {

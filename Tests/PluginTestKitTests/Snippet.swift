@@ -4,7 +4,7 @@ struct Snippet {
     let file: String
 
     init(_ text: String) {
-        // In an article, an ellipsis stands for irrelevant code.
+        // In an article, an ellipsis replaces irrelevant code.
         let code = text.replacing("// …", with: "").replacing("…", with: "")
         let first = code.prefix { $0 != "\n" }
         if code.contains("import ") {
@@ -21,7 +21,7 @@ struct Snippet {
         }
     }
 
-    /// How the parts of a manifest begin.
+    /// How the elements of a manifest begin.
     private static let parts = ["Target(", "ObjectType(", "Action(", "On(", "Requires(", "Subscribe {"]
 
     /// Declarations that the articles assume.

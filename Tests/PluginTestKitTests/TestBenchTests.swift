@@ -4,7 +4,7 @@ import Testing
 
 @testable import TestSupport
 
-/// How the kit treats a module that keeps its state, and what it reports for one that leaves something behind.
+/// How the kit treats a module that keeps its state, and what it reports about a module that leaves something behind.
 @Suite struct TestBenchTests {
     @Test func `Another build continues with the state of the previous one`() async throws {
         let bench = try await TestBench(.product("Visits"))
@@ -20,7 +20,7 @@ import Testing
         #expect(report.isClean, "\(report)")
     }
 
-    // Modules of builds with a sanitizer need functions that the worker does not export.
+    // Modules that are built with a sanitizer need functions that the worker does not export.
     @Test(arguments: isSanitized ? [false] : [false, true])
     func `A module answers, is replaced and is torn down in the process and isolated`(isolated: Bool) async throws {
         let open = Manifest("Open", version: "1.0.0") {
@@ -88,7 +88,7 @@ import Testing
         let report = await bench.finish(within: .milliseconds(50))
         #expect(!report.isClean && report.alive.map(\.state) == [.draining])
         #expect(report.held.map(\.description) == ["1 × Ticket of Visits, held by the test"])
-        #expect("\(report)".contains("Ticket of Visits, held by the test. A holder lets go of an object by"))
+        #expect("\(report)".contains("Ticket of Visits, held by the test. A holder releases an object by"))
         withExtendedLifetime(ticket) {}
     }
 
@@ -173,7 +173,7 @@ import Testing
         #expect(throws: PluginError.self) { try calls.calls[1].outcome.get() }
     }
 
-    @Test func `Files that belong beside the module are there before it`() async throws {
+    @Test func `Files that belong beside the module exist before it`() async throws {
         let folder = try TemporaryFolder()
         let routes = try folder.file("visits.routes.json", #"{"app://visits": "Visits/count"}"#)
         try folder.file("names/first.txt", "Ada")

@@ -1,9 +1,9 @@
 import PluginTestKit
 import Testing
 
-/// The shop, with fake peers: its calls, its events, and its answers.
+/// The shop module with fake peers: its calls, events and answers.
 @Suite struct ModuleATests {
-    /// A fake of ModuleB: formats without calling back.
+    /// A fake of ModuleB that formats without calling back.
     private let formats = Manifest("Formats", version: "1.0.0") {
         Target("B") {
             Action("format", .required("amount", Double.self), .required("currency", String.self)) { amount, currency in

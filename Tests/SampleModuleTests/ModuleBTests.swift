@@ -2,7 +2,7 @@ import PluginTestKit
 import Synchronization
 import Testing
 
-/// The module that is asynchronous, keeps callbacks, and uses a service of any module that offers it.
+/// The asynchronous module, which keeps callbacks and uses a service of any module that offers it.
 @Suite struct ModuleBTests {
     private let home = Manifest("Home", version: "1.0.0") {
         Target("Home") {
@@ -27,7 +27,7 @@ import Testing
                 "B", "slowly", ["text": "stressed", "milliseconds": 3_600_000], timeout: .milliseconds(1))
         }
         #expect(error?.code == .deadlineExceeded)
-        // The action was notified: nothing runs for another hour.
+        // The action was notified, so that nothing keeps running for an hour.
         let report = await bench.finish()
         #expect(report.isClean, "\(report)")
     }

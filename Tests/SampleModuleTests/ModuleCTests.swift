@@ -1,7 +1,7 @@
 import PluginTestKit
 import Testing
 
-/// The module in C: to the tests, there is no difference.
+/// The module in C, which the tests treat like the others.
 @Suite struct ModuleCTests {
     @Test func `The module adds, and uses defaults for missing parameters`() async throws {
         let bench = try await TestBench(.product("ModuleC"))

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Shared libraries that are built while the tests run, with the compiler that comes with Swift.
 enum CFixture {
-    /// Each library is built once, by the first request; later requests for it wait only for that build.
+    /// A library is built once, by the first request for it; later requests wait only for that build.
     private final class Product: Sendable {
         let path = Mutex<String?>(nil)
     }
@@ -17,7 +17,7 @@ enum CFixture {
     /// Compiles C to a file in a separate folder and returns its path.
     ///
     /// - Parameters:
-    ///   - flags: For the compiler, after those that make a shared library that can include `plugin_abi.h`.
+    ///   - flags: Compiler flags, which follow those for a shared library that can include `plugin_abi.h`.
     ///   - name: The file name.
     static func build(_ source: String, _ flags: [String] = [], name: String = "libfixture.so") throws -> String {
         try make(source, ["-shared", "-fPIC"] + flags, name)
@@ -52,7 +52,7 @@ enum CFixture {
 
     // MARK: - Kept builds
 
-    /// The folder with the files that `make` has made for a key, in this run or an earlier one.
+    /// Returns the folder with the files that `make` has made for a key, in this run or an earlier one.
     private static func kept(_ key: String, _ make: (_ folder: String) throws -> Void) throws -> String {
         let place = key.contains(TemporaryFolder.prefix) ? try own.get().path : try store.get()
         let folder = "\(place)/\(String(digest(key.utf8, after: world), radix: 16))"
@@ -62,15 +62,15 @@ enum CFixture {
             try? FileManager.default.removeItem(atPath: new)
             throw error
         }
-        // Another process may have been faster.
+        // Another process may have made the folder in the meantime.
         if rename(new, folder) != 0 { try FileManager.default.removeItem(atPath: new) }
         return folder
     }
 
-    /// The folder for sources that contain the path of a test's folder, and so never occur again. It is removed at
-    /// exit.
+    /// The folder for sources that contain the path of a test's folder, and so never occur again. It is removed when
+    /// the process exits.
     private static let own: Result<TemporaryFolder, any Error> = Result {
-        // A global is not deinitialized at exit.
+        // A global variable is not deinitialized at exit.
         atexit { if let path = try? CFixture.own.get().path { try? FileManager.default.removeItem(atPath: path) } }
         return try TemporaryFolder()
     }

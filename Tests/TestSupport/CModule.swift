@@ -8,7 +8,7 @@ import Foundation
 struct CModule: Sendable {
     var name = "Good"
     var version = "1.0.0"
-    /// Default: the name of the module.
+    /// The name of the target; default: the name of the module.
     var target: String?
     /// The reply of `answer`.
     var answer = "yes"
@@ -21,7 +21,7 @@ struct CModule: Sendable {
     /// Whether the manifest can be read without opening the file, and what the seal says instead of the manifest.
     var isSealed = false
     var sealedManifest: String?
-    /// Additions to the default manifest: `"level": "basic",`
+    /// Additions to the default manifest, such as `"level": "basic",`.
     var moreManifest = ""
     /// Declarations before everything else.
     var code = ""
@@ -43,7 +43,7 @@ struct CModule: Sendable {
     /// The body of the entry function before it returns the description.
     var entry = ""
 
-    // C expressions, for the description.
+    // The fields of the description, as C expressions.
     var magic = "PLUGIN_ABI_MAGIC"
     var size = "sizeof(plugin_module)"
     var major = "PLUGIN_ABI_MAJOR"
@@ -55,31 +55,31 @@ struct CModule: Sendable {
     /// Entries of the function table in addition to the matching ones, and the total number of entries.
     var moreFunctions = ""
     var functionCount = "sizeof functions / sizeof *functions"
-    /// The factories, each an initializer, and their address and number.
+    /// The factories, each as an initializer, and their address and number.
     var makers = ""
     var factories: String?
     var factoryCount: String?
 
     struct Target {
         var name: String
-        /// More of the manifest, as above.
+        /// Additions to the manifest, as above.
         var manifest = ""
         var actions: [Action]
     }
 
     struct Action {
         var name: String
-        /// More of the manifest, as above.
+        /// Additions to the manifest, as above.
         var manifest = ""
         /// Name and type of each parameter, all required.
         var parameters: KeyValuePairs<String, String> = [:]
         var body: String
     }
 
-    /// Compiles it in a separate folder and returns the path of the library.
+    /// Compiles the module in a separate folder, and returns the path of the library.
     func build(_ flags: [String] = []) throws -> String { try CFixture.build(source, flags) }
 
-    /// Compiles it and puts it into a folder by a rename. Returns the path.
+    /// Compiles the module, and puts it into a folder by a rename. Returns the path.
     @discardableResult
     func build(into folder: String, as file: String, _ flags: [String] = []) throws -> String {
         let new = "\(folder)/.\(UUID().uuidString)"
@@ -119,7 +119,7 @@ struct CModule: Sendable {
 
     // MARK: - The source
 
-    /// The name in the function table, and the body of the function.
+    /// The entries of the function table: the name, the C function, and the body of the function.
     private var table: [(name: String, function: String, body: String)] {
         func resolving(_ body: String, unless isAsync: Bool) -> String {
             isAsync ? body : "\(body)\nreply(call, \"\");"
@@ -214,14 +214,14 @@ struct CModule: Sendable {
             reply_value(call->token, plugin_value_text(text));
         }
         static inline void refuse(const plugin_call *call, const char *text) { plugin_fail(host, call, "refused", text); }
-        /* Passes the outcome of one call on as that of another, whose token is `data`. */
+        /* Passes on the outcome of one call as that of another, whose token is `data`. */
         static inline void pass_on(void *data, const plugin_value *value, const plugin_error *error) {
             plugin_pass_on(host, (plugin_token)data, value, error);
         }
         static inline plugin_request ask(const char *target, const char *action) {
             return plugin_request_action(text(target), text(action), NULL, 0);
         }
-        /* Runs a function on a thread of its own. */
+        /* Runs a function on a separate thread. */
         static inline void start(void *(*run)(void *), void *data) {
             pthread_t thread;
             if (pthread_create(&thread, 0, run, data) == 0) pthread_detach(thread);
@@ -231,7 +231,7 @@ struct CModule: Sendable {
             reply_value((plugin_token)token, plugin_value_null());
             return NULL;
         }
-        /* Replies after a while, from a thread of its own. */
+        /* Replies after a while, from a separate thread. */
         static inline void start_reply(const plugin_call *call) { start(reply_later, (void *)call->token); }
         /* Adds a line to a file. */
         static inline void note(const char *file, const char *line) {

@@ -1,12 +1,12 @@
 import Foundation
 
-/// The built program `pluginhost`, or another one beside the tests, with a home folder and a plugins folder that its
-/// processes share.
+/// The built program `pluginhost`, or another one beside the tests, with a home folder and a plugins folder that all
+/// its processes share.
 struct HostProgram {
     let program: String
     let folder: TemporaryFolder
     let plugins: String
-    /// Whether its plugins folder is passed to it.
+    /// Whether the path of its plugins folder is passed to it.
     var namesFolder = true
 
     init(_ program: String = "pluginhost") throws {
@@ -24,7 +24,7 @@ struct HostProgram {
         (self.program, self.folder, self.plugins) = (program, folder, plugins)
     }
 
-    /// Runs it until it ends, or kills it after two minutes.
+    /// Runs the program until it ends, or kills it after two minutes.
     func run(_ arguments: String..., environment: [String: String] = [:]) throws -> ProgramProcess.Outcome {
         try run(arguments, environment: environment)
     }
@@ -33,9 +33,9 @@ struct HostProgram {
         try start(arguments, environment).wait()
     }
 
-    /// Runs it until the test ends it.
+    /// Starts the program, which runs until the test ends it.
     ///
-    /// - Parameter pipes: Where its output (1) or errors (2) go, instead of a file.
+    /// - Parameter pipes: Where the output (1) or the errors (2) go, instead of a file.
     func start(
         _ arguments: String..., environment: [String: String] = [:], writingTo pipes: [Int32: String] = [:]
     ) throws -> ProgramProcess {

@@ -8,17 +8,17 @@ import PluginHost
 /// The output of the process goes to files, so that the process never waits for a reader.
 final class ProgramProcess {
     struct Outcome {
-        /// The signal that ended it, or 0.
+        /// The signal that ended the process, or 0.
         let signal: Int32
         /// The exit code; 0 if a signal ended it.
         let code: Int32
-        /// The output that was not read as lines before.
+        /// The output that was not read as lines.
         let output: String
         let errors: String
 
         var json: Value? { try? Value(json: output) }
 
-        /// What `list --json` says about a file.
+        /// What `list --json` states about a file.
         func module(_ file: String) -> Value? {
             json?.list?.first { $0["file"]?.string?.hasSuffix("/\(file)") == true }
         }
@@ -33,18 +33,19 @@ final class ProgramProcess {
 
     /// - Parameters:
     ///   - program: The name of a program beside the tests, or an absolute path.
-    ///   - environment: Variables in addition to the indispensable ones. By default, its home is a temporary folder.
+    ///   - environment: Variables in addition to the indispensable ones. By default, the home folder is a temporary
+    ///     folder.
     ///   - folder: The working directory.
-    ///   - input: Its standard input.
-    ///   - pipes: Where its output (1) or errors (2) go, instead of a file.
-    ///   - inSession: Whether it has a session of its own, without a terminal, as services have.
+    ///   - input: The standard input of the process.
+    ///   - pipes: Where the output (1) or the errors (2) go, instead of a file.
+    ///   - inSession: Whether the process has its own session, without a terminal, as services have.
     init(
         _ arguments: [String], program: String = "pluginhost", environment: [String: String] = [:],
         folder: String? = nil, input: String = "", writingTo pipes: [Int32: String] = [:], inSession: Bool = false
     ) throws {
         let own = try TemporaryFolder()
         let (output, errors) = (try own.file("output"), try own.file("errors"))
-        // Tests examine its own crash report, not what the Swift runtime adds.
+        // Tests examine the program's own crash report, not what the Swift runtime adds to it.
         let variables = [
             "PATH": "/usr/bin:/bin", "HOME": own.path, "TMPDIR": own.path, "SWIFT_BACKTRACE": "enable=no",
         ].merging(Self.sanitizerOptions) { $1 }.merging(environment) { $1 }
@@ -57,7 +58,7 @@ final class ProgramProcess {
         (self.folder, outputLines, errorLines) = (own, Lines(file: output), Lines(file: errors))
     }
 
-    /// The options of the sanitizers for programs that are started; there they leave fatal signals to the program.
+    /// The options of the sanitizers for programs that tests start; these let the programs handle fatal signals.
     static var sanitizerOptions: [String: String] {
         let signals = ["segv", "sigbus", "abort", "sigill", "sigfpe", "sigtrap"].map { "handle_\($0)=0" }
         return ["ASAN_OPTIONS", "TSAN_OPTIONS"].reduce(into: [:]) { options, name in
@@ -68,7 +69,7 @@ final class ProgramProcess {
 
     deinit { if !hasEnded { end() } }
 
-    /// Runs it until it ends, or kills it after two minutes.
+    /// Runs the program until it ends, or kills it after two minutes.
     static func run(
         _ arguments: String..., environment: [String: String] = [:], folder: String? = nil
     ) throws -> Outcome {
@@ -81,7 +82,7 @@ final class ProgramProcess {
     var output: String { outputLines.rest }
     var errors: String { errorLines.rest }
 
-    /// Reads lines of its output until one is accepted; nil if the output ends before.
+    /// Reads lines of the output until one is accepted; nil if the output ends first.
     func line(where isWanted: (String) -> Bool) -> String? {
         outputLines.next(where: isWanted) { self.isOver }
     }
@@ -91,7 +92,7 @@ final class ProgramProcess {
         errorLines.next(where: isWanted) { self.isOver }
     }
 
-    /// A file that grows, read line by line.
+    /// A growing file that is read line by line.
     private struct Lines {
         let file: String
         private var read = 0
@@ -129,13 +130,13 @@ final class ProgramProcess {
 
     func signal(_ number: Int32) { kill(process, number) }
 
-    /// Whether the process is stopped, as by SIGSTOP.
+    /// Whether the process is stopped, for example by SIGSTOP.
     var isStopped: Bool {
         let text = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
         return text.split(separator: ")").last?.hasPrefix(" T") == true
     }
 
-    /// Keeps the process from opening descriptors with this number or a higher one.
+    /// Prevents the process from opening descriptors with this number or a higher one.
     func limitDescriptors(to count: Int) throws { try limit("--nofile=\(count)") }
 
     /// Limits the size of the files that the process writes.
@@ -154,7 +155,7 @@ final class ProgramProcess {
         try tool.run(["--pid", "\(process)", option])
     }
 
-    /// Waits until it ends, and kills it after two minutes.
+    /// Waits until the process ends, and kills it after two minutes.
     func wait() throws -> Outcome {
         for _ in 0..<24_000 {
             if isOver { break }
@@ -172,7 +173,7 @@ final class ProgramProcess {
         return hasEnded
     }
 
-    /// Kills what is left of its process group.
+    /// Kills what is left of the process group.
     private func end() {
         kill(-process, SIGKILL)
         if !hasEnded { hasEnded = waitpid(process, &status, 0) == process }

@@ -1,13 +1,13 @@
 import Foundation
 
-/// Starts a program in its own process group. It has the descriptors 0 to 2, and no others of this process.
+/// Starts a program in its own process group. The program has the descriptors 0 to 2, and no others of this process.
 ///
-/// Foundation's Process is not used: the program would inherit descriptors that other tests have open meanwhile, and
-/// Process waits for every process with a descriptor of the program's, including the backtracer of a crash.
+/// Does not use Foundation's Process: the program would inherit descriptors that other tests have open meanwhile, and
+/// Process waits for every process that holds a descriptor of the program, including the backtracer of a crash.
 ///
 /// - Parameters:
 ///   - environment: All variables; nil for those of this process.
-///   - inSession: Whether it has a session of its own, without a terminal.
+///   - inSession: Whether the program has its own session, without a terminal.
 func spawn(
     _ program: String, _ arguments: [String], environment: [String: String]? = nil, input: String, output: String,
     errors: String, inSession: Bool = false
@@ -23,7 +23,7 @@ func spawn(
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
     posix_spawnattr_setpgroup(&attributes, 0)
-    // The process that starts the tests may ignore signals.
+    // The process that starts the tests may ignore signals, which its children inherit.
     var signals = sigset_t()
     sigfillset(&signals)
     posix_spawnattr_setsigdefault(&attributes, &signals)

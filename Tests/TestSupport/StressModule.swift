@@ -1,29 +1,29 @@
 import Foundation
 
-/// A module that is compiled once and then copied with other names and numbers in its bytes, so that thousands of
+/// A module that is compiled once, and then copied with other names and numbers in its bytes, so that thousands of
 /// versions need no compiler.
 ///
-/// Every answer contains the module's name, its number, and the sum of that number and the argument. These identify the
-/// module, the version and the call to which the answer belongs.
+/// Every answer contains the module's name, its number, and the sum of that number and the argument. These three
+/// identify the module, the version and the call to which the answer belongs.
 struct StressModule: Hashable {
-    /// The last part of the name and the targets; two digits.
+    /// The last part of the module's name and of its targets' names; two digits.
     var place: Int
     /// The number of this version; the version is `1.NUMBER.0`.
     var number: Int
-    /// Which of two actions the module has; its route leads to it.
+    /// Which of two actions the module has; the module's route leads to this action.
     var isOdd = false
-    /// Hands over its count to its successor.
+    /// Whether the module hands over its count to its successor.
     var keepsCount = false
-    /// Refuses its `init`.
+    /// Whether the module refuses its `init`.
     var failsToStart = false
-    /// Refuses the state of its predecessor.
+    /// Whether the module refuses the state of its predecessor.
     var refusesState = false
 
-    /// `Stress07`.
+    /// The name, such as `Stress07`.
     var name: String { Self.name(place) }
     static func name(_ place: Int) -> String { "Stress" + (place < 10 ? "0\(place)" : "\(place)") }
 
-    /// Numbers of versions, all with the same number of digits.
+    /// The numbers of versions, which all have the same number of digits.
     static let numbers = 1_000_000_001...1_999_999_999
 
     /// The reply of `answer`.
@@ -32,7 +32,7 @@ struct StressModule: Hashable {
     }
     static func sum(_ number: Int, _ n: Int) -> Int { number &* 31 &+ n &* 1_000_003 }
 
-    /// The bytes of its file.
+    /// The bytes of the module's file.
     func bytes() throws -> Data {
         var bytes = try Self.template(isOdd, keepsCount)
         func patch(_ placeholder: String, _ text: String) {
@@ -50,7 +50,7 @@ struct StressModule: Hashable {
         return bytes
     }
 
-    /// Puts it into a folder by a rename.
+    /// Puts the module into a folder by a rename.
     func put(into folder: String, as file: String) throws { try Self.put(bytes(), into: folder, as: file) }
 
     static func put(_ bytes: Data, into folder: String, as file: String) throws {
@@ -163,7 +163,7 @@ struct StressModule: Hashable {
     }
 
     private static let code = """
-        /* Patched in copies. Volatile, so that the compiler does not take them for what they are now. */
+        /* Patched in copies. Volatile, so that the compiler does not rely on the present values. */
         static const volatile char stamp[] = "1000000000";
         static const volatile char starting[] = "start=0";
         static const volatile char resuming[] = "state=0";
@@ -198,7 +198,7 @@ struct StressModule: Hashable {
             return NULL;
         }
         static void destroy(void *instance) { (void)instance; }
-        /* Tells the program who has heard the event. */
+        /* Tells the program which module has heard the event. */
         static void told(void *data, const plugin_value *value, const plugin_error *error) {
             (void)value;
             if (error) host->reject(host, (plugin_token)data, error);

@@ -3,7 +3,7 @@ import PluginHost
 
 /// A folder for one test, removed when this object is deinitialized.
 final class TemporaryFolder: Sendable {
-    /// Short, because sockets are created in it, and without links, so that programs name it as tests expect.
+    /// Short, because sockets are created in the folder, and without links, so that programs show it as tests expect.
     let path: String
 
     /// The prefix of the names of these folders.
@@ -18,7 +18,7 @@ final class TemporaryFolder: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    /// Writes a file, in folders that need not exist, and returns its path.
+    /// Writes a file, creating its folders if necessary, and returns its path.
     @discardableResult
     func file(_ name: String, _ content: Data = Data(), mode: mode_t = 0o644) throws -> String {
         let file = "\(path)/\(name)"

@@ -4,7 +4,7 @@ import PluginHost
 import Synchronization
 import Testing
 
-/// Whether the modules of all tests run in processes of their own: with `PLUGINHOST_TESTS_ISOLATE=all`.
+/// Whether the modules of all tests run in separate processes: with `PLUGINHOST_TESTS_ISOLATE=all`.
 let modulesAreIsolated = ProcessInfo.processInfo.environment["PLUGINHOST_TESTS_ISOLATE"] == "all"
 
 /// A host with its own folders, and what it has reported and logged so far.
@@ -37,7 +37,7 @@ final class TestHost: Sendable {
         try configure(&configuration, folder)
         if modulesAreIsolated {
             configuration.isolation.modules = .all
-            // Modules of tests note in files what they do.
+            // The modules of tests write their notes to files.
             var rule = IsolationRule("*")
             rule.writablePaths = [NSTemporaryDirectory()]
             configuration.isolation.rules.append(rule)
@@ -73,7 +73,7 @@ final class TestHost: Sendable {
     /// A host with the fixture module.
     static func withFixture() throws -> TestHost { try TestHost([built("libFixtureModule.so")]) }
 
-    /// Starts it, and from then on notes what it reports.
+    /// Starts the host, and from then on records its reports.
     func start() throws {
         try host.start()
         let changes = host.changes
@@ -82,10 +82,10 @@ final class TestHost: Sendable {
         }
     }
 
-    /// Starts it on a thread of its own, so that other tests can use the threads of tasks meanwhile.
+    /// Starts the host on a separate thread, so that other tests can use the threads of tasks meanwhile.
     func startAside() async throws { try await onThread { [self] in try start() } }
 
-    /// Puts a file into the plugins folder at once, as a rename does.
+    /// Puts a file into the plugins folder in one step, by a rename.
     func put(_ content: Data, _ name: String) throws {
         let new = try folder.file(UUID().uuidString, content)
         guard rename(new, "\(plugins)/\(name)") == 0 else { throw POSIXError(.EIO) }
@@ -102,14 +102,14 @@ final class TestHost: Sendable {
     /// The number of log entries about stale replies.
     var staleReplies: Int { log.count(where: \.isAboutStaleReply) }
 
-    /// Waits until every change so far has been reported: adds one more module, whose change is reported last.
+    /// Waits until every change so far has been reported. Adds one more module, whose change is reported last.
     func waitForChanges() throws -> Bool {
         let marker = "Marker\(records.changes.withLock(\.count))"
         try CModule(name: marker).build(into: plugins, as: "\(marker).so")
         return eventually { changes.contains { $0.isAdded(marker) } }
     }
 
-    /// The files by name, with their states.
+    /// The states of the files, by name.
     var states: [String: String] {
         Dictionary(host.modules.map { (($0.file as NSString).lastPathComponent, $0.state.rawValue) }) { $1 }
     }
@@ -120,13 +120,13 @@ final class TestHost: Sendable {
 
     // MARK: - Answers
 
-    /// The reply of `answer` of a target; nil when it cannot be called.
+    /// The reply of `answer` of a target; nil if the action cannot be called.
     func answer(_ target: String = "Good") -> String? { try? host.perform(target, "answer").string }
 
-    /// The error of `answer` of a target; nil when it succeeds.
+    /// The error of `answer` of a target; nil if the call succeeds.
     func failure(_ target: String = "Good") -> PluginError? { error(target, "answer") }
 
-    /// The code of the error of a call; nil when it succeeds.
+    /// The code of the error of a call; nil if the call succeeds.
     func code(_ target: String, _ action: String) -> PluginError.Code? { error(target, action)?.code }
 
     private func error(_ target: String, _ action: String) -> PluginError? {

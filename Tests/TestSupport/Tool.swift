@@ -21,10 +21,10 @@ struct Tool {
         self.path = path
     }
 
-    /// Runs it until it ends.
+    /// Runs the program until it ends.
     ///
-    /// - Parameter input: Its standard input.
-    /// - Returns: Its whole output.
+    /// - Parameter input: The standard input of the program.
+    /// - Returns: The complete output of the program.
     /// - Throws: ``Failed``, with the output, if the program fails.
     @discardableResult
     func run(_ arguments: [String], input: String = "") throws -> String {
@@ -41,11 +41,11 @@ struct Tool {
         return text
     }
 
-    /// Runs it on a separate thread until it ends, so that other tests can use the threads of tasks in the meantime.
+    /// Runs the program on a separate thread until it ends, so that other tests can use the threads of tasks meanwhile.
     func runAside(_ arguments: [String]) async throws { try await onThread { [self] in _ = try run(arguments) } }
 }
 
-/// Source code in Swift that a test has made or found.
+/// Swift source code that a test has made or found.
 enum SwiftSource {
     /// The arguments that a file needs to import the modules of this package.
     static var modules: [String] {
@@ -59,7 +59,7 @@ enum SwiftSource {
     ///
     /// - Parameters:
     ///   - features: By default, those with which this package is built.
-    ///   - options: More options of the compiler.
+    ///   - options: Further options of the compiler.
     static func check(
         _ sources: [String],
         features: [String] = ["ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility"],
@@ -72,7 +72,7 @@ enum SwiftSource {
                 + features.flatMap { ["-enable-upcoming-feature", $0] } + options + files)
     }
 
-    /// Checks that a text is Swift, whatever it imports.
+    /// Checks that a text is syntactically correct Swift, whatever it imports.
     static func checkSyntax(_ source: String) throws {
         let folder = try TemporaryFolder()
         try compiler.run(["-parse", folder.file("File.swift", source)])

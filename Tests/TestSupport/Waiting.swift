@@ -25,7 +25,7 @@ func onThread<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result)
     }
 }
 
-/// Runs a body on several threads at once; its argument counts from 0.
+/// Runs a body on several threads at once, with the number of the thread, from 0, as its argument.
 func onThreads<Result: Sendable>(
     _ count: Int, _ body: @escaping @Sendable (Int) throws -> Result
 ) async throws -> [Result] {

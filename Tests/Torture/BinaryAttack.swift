@@ -1,11 +1,11 @@
 import Foundation
 
-/// Shared libraries that were changed after they were built, except for their machine code: changed code can overwrite
-/// any memory of the host, which may then crash much later, and nothing can tell which module is at fault.
+/// Shared libraries that were changed after they were built, except for their machine code. Changed code could
+/// overwrite any memory of the host, which might then crash much later, without any sign of the module at fault.
 ///
-/// A library that passes the host's checks is code and may kill the host; then the next start names the file and
-/// continues without it. So there are at most as many deaths as files. A module that has started in an orderly way may
-/// still crash when it ends: then the command has given its answer, and the crash report names the file.
+/// A library that passes the host's checks is code, and may kill the host; then the next start names the file and
+/// continues without it. The host therefore dies at most once for each file. A module that has started in an orderly
+/// way may still crash when it ends: then the command has given its answer, and the crash report names the file.
 final class BinaryAttack: Attack {
     private let program: Program
     private let bases: [Base]
@@ -52,7 +52,7 @@ final class BinaryAttack: Attack {
 
     private func mutant(of base: Base, _ random: inout SplitMix) -> [UInt8] {
         var bytes = base.bytes
-        // Where the tables are: the headers, and everything before the code.
+        // The parts of the file that contain tables: the headers, and everything before the code.
         let near = random.oneIn(3) ? bytes.count : random.pick([64, 64 + 56 * 12, 4096, 16384])
         for _ in 0..<(1 + random.below(4)) {
             let offset = random.below(min(near, bytes.count))
@@ -86,7 +86,7 @@ final class BinaryAttack: Attack {
 /// A library to change.
 private struct Base {
     let bytes: [UInt8]
-    /// Where its machine code is.
+    /// The ranges of its machine code.
     private var code: [Range<Int>] = []
 
     init(_ bytes: [UInt8]) {

@@ -4,7 +4,7 @@ import Foundation
 final class Client {
     private let descriptor: Int32
 
-    /// Nil if the host does not accept a connection at once.
+    /// Fails if the host does not accept a connection at once.
     init?(_ path: String) {
         descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         var address = sockaddr_un()
@@ -26,7 +26,7 @@ final class Client {
 
     deinit { close(descriptor) }
 
-    /// Sends as much as the host accepts within the time.
+    /// Sends as much as the host accepts within the given time.
     @discardableResult
     func send(_ bytes: [UInt8], seconds: Double = 2) -> Int {
         let end = ContinuousClock.now + .seconds(seconds)

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A busy isolated module, whose process is killed at random moments. Each call that it runs at that moment ends with
-/// one error, soon; no other call fails; and nothing is left of the processes.
+/// A busy isolated module, whose worker is killed at random moments. Each call that the worker runs at that moment soon
+/// ends with one error; no other call fails; and nothing is left of the workers.
 final class CrashAttack: Attack {
     private static let crashes = 100
     private let program: Program
@@ -35,15 +35,15 @@ final class CrashAttack: Attack {
     func run(in folder: Folder, _ random: inout SplitMix) throws {
         var version = 100
         let traffic = try Traffic(program, victims, modules, in: folder, version: version, crashes: true)
-        // What the first crashes need is not counted: threads, buffers, the tables of the allocator.
+        // Threads, buffers and tables of the allocator that the first crashes need are not counted.
         var before: Resources?
         for crash in 0..<(Self.crashes + 20) {
             if crash == 20 { before = try rest(traffic) }
-            // With another file, the crash is the first one, after which the module is started again at once.
+            // A crash of a different file is its first one, after which the module is started again at once.
             version += 1
             try traffic.replace(by: version)
             if random.oneIn(4) {
-                // While it is started, or begins to serve. If it does not serve, its predecessor goes on.
+                // Strikes during the start or soon afterwards. If the module does not serve, its predecessor goes on.
                 try traffic.wait("the version \(version) of Busy is not activated") { traffic[.newVersion] == version }
                 try self.crash(traffic[.newProcess], after: random.below(5_000), traffic, &random)
                 version += 1
@@ -74,12 +74,12 @@ final class CrashAttack: Attack {
         try traffic.waitForCallers()
         let more = zip(errors, traffic.counts(.errors)).map { $1 - $0 }
         guard more.allSatisfy({ $0 <= 1 }) else {
-            throw Finding(message: "after one crash, callers who make one call at a time got \(more) errors")
+            throw Finding(message: "after one crash, callers that make one call at a time got \(more) errors")
         }
         self.errors += more.reduce(0, +)
     }
 
-    /// What the host has as soon as only the processes of the two isolated modules are left.
+    /// The resources of the host, once only the workers of the two isolated modules are left.
     private func rest(_ traffic: Traffic) throws -> Resources {
         let process = traffic.host.process
         guard eventually(within: 10, { Resources(of: process).children == 2 }) else {
@@ -91,8 +91,8 @@ final class CrashAttack: Attack {
     private func compare(_ before: Resources, _ after: Resources) throws {
         growth = (after.memory - before.memory) / Self.crashes
         let figures = "before \(Self.crashes) crashes: \(before), after them: \(after)"
-        // Some descriptors and threads are in use for a moment. A part of the host's memory is never freed: what a module
-        // has described. The memory that is shared with a process takes 256 MiB of addresses.
+        // Some descriptors and threads are only in use for a moment. The host never frees one part of its memory: the
+        // descriptions of modules. The memory that is shared with a worker takes 256 MiB of addresses.
         guard after.descriptors < before.descriptors + 20 else { throw Finding(message: "descriptors: \(figures)") }
         guard after.threads < before.threads + 20 else { throw Finding(message: "threads: \(figures)") }
         guard growth < 100, after.addresses < before.addresses + 4 << 20 else {

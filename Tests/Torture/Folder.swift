@@ -1,6 +1,6 @@
 import Foundation
 
-/// The folder of one round: the home of the programs that are started in it. Kept if something was found.
+/// The folder of one round: the home of the programs that the round starts. Kept if there was a finding.
 struct Folder {
     let path: String
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder in which everything happens at once while the host watches it. In the end, the host serves what is there.
+/// A folder in which everything happens at once while the host watches it. In the end, the host serves the files in it.
 final class FolderAttack: Attack {
     private let program: Program
     private let victims: Victims
@@ -24,11 +24,12 @@ final class FolderAttack: Attack {
             if random.oneIn(3) { usleep(UInt32(random.below(30_000))) }
             if random.oneIn(30), host.isRunning, random.oneIn(2) { host.signal(SIGTSTP) }
         }
-        // What must be there in the end.
+        // Finally, replaces the content of the folder.
         for name in try FileManager.default.contentsOfDirectory(atPath: plugins) {
             try FileManager.default.removeItem(atPath: "\(plugins)/\(name)")
         }
-        // A file that turned into another module between two checks would be a conflict.
+        // The host sees the empty folder first: a file that became another module between two checks would be a
+        // conflict.
         var wanted: [String: String] = [:]
         try require(wanted, host, socket)
         for number in 0..<(1 + random.below(5)) {
@@ -43,12 +44,12 @@ final class FolderAttack: Attack {
         }
     }
 
-    /// Waits until the host has just these files.
+    /// Waits until the host has exactly these files.
     private func require(_ wanted: [String: String], _ host: Program.Running, _ socket: String) throws {
         var seen: [String: String] = [:]
         let isTrue = eventually(within: 40) {
             host.signal(SIGCONT)  // Again and again: it may arrive before the stop that SIGTSTP has begun.
-            // No answer is not an empty folder: the host may still be suspended.
+            // A missing answer does not mean an empty folder: the host may still be suspended.
             guard let answer = Client.ask(socket, "list", seconds: 10) else { return false }
             let object = try? JSONSerialization.jsonObject(with: Data(answer.utf8)) as? [String: Any]
             let result = (object?["result"]).flatMap { try? JSONSerialization.data(withJSONObject: $0) }
@@ -68,7 +69,7 @@ final class FolderAttack: Attack {
         case 4: clear()
         case 5: rename(path, "\(plugins)/\(random.pick(names))")
         case 6:
-            // In place, as `cp` does. A FIFO would keep the writer.
+            // The file is written in place, as by `cp`. A FIFO would block the writer.
             var status = stat()
             guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
             let bytes = victims.module(random.below(5), version: random.below(800))
@@ -83,7 +84,7 @@ final class FolderAttack: Attack {
         case 9:
             clear()
             mkdir(path, 0o755)
-        // Nothing outside the round's folder may change: neither of the two follows a link.
+        // Nothing outside the round's folder may change: neither of these two operations follows a link.
         case 10: fchmodat(AT_FDCWD, path, random.pick([0, 0o644, 0o666, 0o777, 0o4755]), AT_SYMLINK_NOFOLLOW)
         case 11:
             let descriptor = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK)

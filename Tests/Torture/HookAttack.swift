@@ -1,6 +1,6 @@
 import Foundation
 
-/// One module that misbehaves somewhere, beside a good one. After at most a few starts, the good one serves, and two
+/// One module that misbehaves somewhere, beside a good one. After a few starts at most, the good module serves, and two
 /// SIGTERMs end the host at once, whatever hangs.
 final class HookAttack: Attack {
     private let program: Program
@@ -50,7 +50,7 @@ final class HookAttack: Attack {
             return
         }
         host.signal(SIGTERM)
-        // An orderly end gives each module time; a host in the middle of a start that hangs gets none.
+        // An orderly end gives each module time; a host that is hanging in the middle of a start gives none.
         if eventually(within: isOrderly ? 8 : 1, { !host.isRunning }) { return }
         host.signal(SIGTERM)
         guard eventually(within: 5, { !host.isRunning }) else {

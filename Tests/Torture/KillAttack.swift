@@ -1,7 +1,7 @@
 import Foundation
 
-/// A host of isolated modules, of which some misbehave, that is killed at a random moment. A second later, none of their
-/// processes is left.
+/// A host of isolated modules, some of which misbehave, is killed at a random moment. A second later, none of its
+/// workers is left.
 final class KillAttack: Attack {
     private let program: Program
     private let victims: Victims

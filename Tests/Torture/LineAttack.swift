@@ -1,6 +1,6 @@
 import Foundation
 
-/// Lines on the control socket, and clients that misbehave. The host continues to answer others.
+/// Lines on the control socket, and clients that misbehave. The host continues to answer other clients.
 final class LineAttack: Attack {
     private let program: Program
     private let victims: Victims
@@ -39,7 +39,7 @@ final class LineAttack: Attack {
             try misbehave(socket, &random)
             guard host.isRunning else { throw Finding(message: "the host \(host.wait(seconds: 1).description)") }
             let asked = ContinuousClock.now
-            // When many clients connect at once, the socket's queue may be full for the next one at first.
+            // When many clients connect at once, the socket's queue may at first be full for the next client.
             guard eventually(within: 20, { Client.ask(socket, "list", seconds: 20) != nil }) else {
                 throw Finding(message: "another client is not answered within 20 s")
             }
@@ -63,7 +63,7 @@ final class LineAttack: Attack {
             let count = random.pick([511, 512, 513, 514, 1_000, 100_000])
             send([Array(String(repeating: piece, count: count).utf8)], socket)
         case 1:
-            // An unterminated line, and many of them at once.
+            // One or more unterminated lines at the same time.
             let clients = (0..<random.below(20)).compactMap { _ in Client(socket) }
             for client in clients {
                 client.send([UInt8](repeating: UInt8(ascii: " "), count: 1 << random.below(22)), seconds: 0.2)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Manifests, route files and service files that were changed. Their code is correct, so nothing may die.
+/// Changed manifests, route files and service files. The code of the modules is correct, so nothing may die.
 final class ManifestAttack: Attack {
     private let program: Program
     private let victims: Victims
@@ -24,7 +24,7 @@ final class ManifestAttack: Attack {
         let count = 12
         let manifest = Array(Victims.manifest.utf8)
         for number in 0..<count {
-            // Only one can have the name, so most get their own.
+            // Only one module can have the name, so most get their own.
             var text = number == 0 ? manifest : TextMutation.mutate(manifest, &random)
             if number > 0, !random.oneIn(4), let start = text.first(of: Array("Mine".utf8)) {
                 text.replaceSubrange(start..<(start + 4), with: Array("Mine\(number)".utf8))
@@ -42,7 +42,7 @@ final class ManifestAttack: Attack {
             }
             guard command == "list" else { continue }
             let states = states(outcome.output)
-            // Another module may have its name or its target: by a version, a level or a priority.
+            // Another module may hold its name or its target, because of a version, a level or a priority.
             guard ["active", "superseded", "failed: conflict"].contains(states["m0.so"]),
                 states.values.contains("active")
             else {

@@ -5,27 +5,27 @@ struct Program {
     let path: String
 
     struct Outcome {
-        /// The signal that ended it, or 0.
+        /// The signal that ended the program, or 0.
         let signal: Int32
         let code: Int32
-        /// Whether it was still running when its time was over; then it was killed.
+        /// Whether the program was still running when its time was over, and was killed.
         let isLate: Bool
         let output: String
         let errors: String
 
-        /// How it ended, for a message.
+        /// How the program ended, for a message.
         var description: String {
             if isLate { return "did not end in time" }
             return signal == 0 ? "ended with exit code \(code)" : "died of signal \(signal)"
         }
     }
 
-    /// Runs it until it ends.
+    /// Runs the program until it ends.
     func run(_ arguments: [String], in folder: Folder, seconds: Double = 60) throws -> Outcome {
         try start(arguments, in: folder).wait(seconds: seconds)
     }
 
-    /// Starts it in its own process group, with the folder as its home and working directory.
+    /// Starts the program in its own process group, with the folder as its home and working directory.
     func start(_ arguments: [String], in folder: Folder) throws -> Running {
         let name = UUID().uuidString
         let (output, errors) = ("\(folder.path)/\(name).out", "\(folder.path)/\(name).err")
@@ -52,7 +52,7 @@ struct Program {
         return Running(process: process, output: output, errors: errors)
     }
 
-    /// The running program; it is ended when this object is deinitialized.
+    /// A running program, which ends when this object is deinitialized.
     final class Running {
         let process: pid_t
         private let outputFile: String
@@ -82,7 +82,7 @@ struct Program {
             status = found
         }
 
-        /// Waits until it ends, and kills it when its time is over.
+        /// Waits until the program ends, and kills it when its time is over.
         func wait(seconds: Double) -> Outcome {
             let hasEnded = eventually(within: seconds) { !isRunning }
             if hasEnded { kill(-process, SIGKILL) } else { end() }

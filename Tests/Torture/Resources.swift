@@ -1,12 +1,12 @@
 import Foundation
 
-/// What a process has, according to the kernel.
+/// The resources of a process, according to the kernel.
 struct Resources {
     let descriptors: Int
-    /// The processes that it has started and not reaped.
+    /// The children that it has started and not reaped.
     let children: Int
     let threads: Int
-    /// Resident memory, and all of its addresses, in KiB.
+    /// The resident memory, and the size of the address space, in KiB.
     let memory: Int
     let addresses: Int
 
@@ -28,7 +28,7 @@ struct Resources {
     }
 }
 
-/// The processes with a file of a folder in their arguments, such as hosts and their workers; no zombies.
+/// The processes that have a file of a folder in their arguments, such as hosts and their workers, without zombies.
 func processes(of folder: Folder) -> [pid_t] {
     let name = (folder.path as NSString).lastPathComponent + "/"
     let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []

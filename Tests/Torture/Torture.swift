@@ -2,8 +2,8 @@ import Foundation
 
 /// Attacks the built program `pluginhost` from outside, from a seed that it prints, for any length of time.
 ///
-/// Each attack makes rounds of hostile input and afterwards checks promises of the program: that it does not die, or
-/// names at its next start what killed it; that it serves others meanwhile; that it ends on request.
+/// Each attack makes rounds of hostile input, and then checks promises of the program: it does not die, or names at its
+/// next start what killed it; it serves other modules and clients meanwhile; and it ends on request.
 @main
 enum Torture {
     static func main() {
@@ -69,7 +69,7 @@ enum Torture {
 protocol Attack: AnyObject {
     /// Figures about the rounds so far.
     var summary: String { get }
-    /// How many rounds are made; `nil` if they are made for some time.
+    /// The number of rounds; `nil` if rounds are made for some time.
     var rounds: Int? { get }
 
     /// Makes one round.
@@ -97,7 +97,7 @@ struct Options {
 
     var seed = UInt64.random(in: 1...999_999_999)
     var seconds = 30
-    /// Whether the attacks with a number of rounds make a tenth of them.
+    /// Whether attacks with a fixed number of rounds make only a tenth of them.
     var isTenth = false
     /// The only round to make.
     var round: Int?
@@ -136,5 +136,5 @@ struct Options {
     }
 }
 
-/// Writes a line immediately, whatever standard output is.
+/// Writes a line immediately, whatever standard output is connected to.
 private func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A host with the isolated module `Busy`, which other threads of the host call without pause, and two other modules
-/// that are called, too: `Victim01` in the process of the host, `Victim02` in one of its own.
+/// A host with the isolated module `Busy`, which threads of another module call without pause. They also call two other
+/// modules: `Victim01` in the process of the host, and `Victim02` in a worker.
 final class Traffic {
     typealias Word = TrafficModules.Word
 
@@ -56,17 +56,17 @@ final class Traffic {
         set { words[word.rawValue] = newValue }
     }
 
-    /// What is counted of each caller.
+    /// Returns a count for each caller.
     func counts(_ what: TrafficModules.OfCaller) -> [Int] {
         (0..<TrafficModules.callers).map {
             words[Word.callers.rawValue + $0 * TrafficModules.OfCaller.count.rawValue + what.rawValue]
         }
     }
 
-    /// How many calls of `Busy` have ended.
+    /// The number of calls of `Busy` that have ended.
     var calls: Int { counts(.calls).reduce(0, +) }
 
-    /// The times from the end of a process to the errors of its calls, in milliseconds.
+    /// The times from the end of a worker to the errors of its calls, in milliseconds.
     var delays: [Double] {
         let start = Word.delays.rawValue
         return (0..<min(self[.delayed], TrafficModules.words - start)).map { Double(words[start + $0]) / 1e6 }
@@ -83,13 +83,13 @@ final class Traffic {
         try wait("the version \(version) of Busy does not serve") { self[.version] == version }
     }
 
-    /// Waits until each caller has ended a call that it begins after this moment.
+    /// Waits until each caller has completed a call that it began after this moment.
     func waitForCallers() throws {
         let before = counts(.calls)
         try wait("a call does not end") { zip(before, counts(.calls)).allSatisfy { $0 + 1 < $1 } }
     }
 
-    /// Waits at most half a minute.
+    /// Waits for at most half a minute.
     func wait(_ otherwise: String, _ holds: () throws -> Bool) throws {
         let end = ContinuousClock.now + .seconds(30)
         while try !holds() {
@@ -110,14 +110,14 @@ final class Traffic {
 
     // MARK: The end
 
-    /// Ends the callers, so that nothing happens any more.
+    /// Ends the callers, so that no more calls are made.
     func calm() throws {
         self[.isOver] = 1
         try wait("a call does not end") { self[.running] == 0 }
         try check()
     }
 
-    /// Ends the host, and checks that it ends, with all its processes.
+    /// Ends the host, and checks that it and all its processes end.
     func end() throws {
         host.signal(SIGTERM)
         guard eventually(within: 20, { !host.isRunning }) else {

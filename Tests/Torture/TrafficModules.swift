@@ -1,25 +1,25 @@
 import Foundation
 
-/// Two modules: one with actions that take some time, and one whose threads call them without pause, and compare the
-/// outcome of each call with what was executed. They use one memory, a file of ``Traffic``.
+/// Two modules: one with actions that take some time, and one whose threads call these without pause, and compare the
+/// outcome of each call with what was executed. Both use shared memory, a file of ``Traffic``.
 struct TrafficModules {
-    /// What is in the memory, as numbers of words of 64 bits.
+    /// The content of the shared memory, as indexes of 64-bit words.
     enum Word: Int, CaseIterable {
-        /// Set to end the threads, and how many have not ended.
+        /// Set to end the threads; the number of threads that have not ended.
         case isOver, running
-        /// The process and the version of the module that has executed a call last.
+        /// The process and the version of the module that last executed a call.
         case process, version
-        /// Those of the module that was activated last.
+        /// The process and the version of the module that was last activated.
         case newProcess, newVersion
-        /// Whether calls may end with `moduleCrashed`, and when the process was killed last, on CLOCK_MONOTONIC.
+        /// Whether calls may end with `moduleCrashed`, and when the process was last killed, on CLOCK_MONOTONIC.
         case crashes, killedAt
-        /// Wrong outcomes; the text about the first one begins at `text`.
+        /// The number of wrong outcomes; the text about the first one begins at `text`.
         case wrong
-        /// Calls of other modules.
+        /// The number of calls of other modules.
         case others
-        /// Errors of calls that the module had not begun to execute.
+        /// The number of errors of calls that the module had not begun to execute.
         case notBegun
-        /// How many times there are in `delays`: from the end of a process to the error of a call, in nanoseconds.
+        /// The number of times in `delays`: each from the end of a process to the error of a call, in nanoseconds.
         case delayed
         /// The first of the words of each caller, see ``OfCaller``.
         case callers = 32
@@ -27,7 +27,7 @@ struct TrafficModules {
         case delays = 128
     }
 
-    /// Calls, errors, and how many were begun and ended by the module.
+    /// Calls and errors, and how many calls the module has begun and ended.
     enum OfCaller: Int, CaseIterable { case calls, errors, begun, ended, count }
 
     static let callers = 4
@@ -109,7 +109,7 @@ struct TrafficModules {
         }
 
         #if defined(BUSY)
-        /* Notes which version executes calls; one that is being replaced may still do. */
+        /* Notes which version executes calls; a version that is being replaced may still do so. */
         static void begin(int64_t caller) {
             int64_t own = own_version();
             add(of(caller, OF_begun), 1);
@@ -174,14 +174,14 @@ struct TrafficModules {
             clock_gettime(CLOCK_MONOTONIC, &time);
             return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
         }
-        /* Notes a wrong outcome; the text of the first one is kept. */
+        /* Counts a wrong outcome, and keeps the text of the first one. */
         static void report(const char *who, int64_t caller, int64_t n, const char *what, plugin_string more) {
             if (add(WORD_wrong, 1) == 1)
                 snprintf((char *)&words[WORD_text], 500, "call %lld of %s %lld %s %.*s", (long long)n, who, (long long)caller,
                          what, (int)more.count, more.bytes ? more.bytes : "");
         }
 
-        /* A call, of which each caller makes one at a time. */
+        /* The call of each caller, which makes one at a time. */
         static struct call {
             pthread_mutex_t lock;
             pthread_cond_t is_over;
@@ -218,7 +218,7 @@ struct TrafficModules {
             } else if (!is_right(call, value)) {
                 report("caller", call->caller, call->n, "returned another value", (plugin_string){NULL, 0});
             } else if (value->kind == PLUGIN_KIND_OBJECT) {
-                /* Held until the next one comes. */
+                /* The object is held until the next one arrives. */
                 if (call->object) host->object_release(host, call->object);
                 call->object = host->object_retain(host, value->as.object) == 0 ? value->as.object : 0;
             }
@@ -238,7 +238,7 @@ struct TrafficModules {
             plugin_request request = plugin_request_action(PLUGIN_STRING("Busy"), action, entries, is_short ? 2 : 3);
             int64_t begun = get(of(call->caller, OF_begun)), ended = get(of(call->caller, OF_ended));
             call->outcomes = 0;
-            /* Either way of calling is good for synchronous actions. */
+            /* Synchronous actions can be called in either way. */
             if (call->n % 3 == 0 && action.bytes[0] != 'l') host->perform(host, 0, &request, complete, call);
             else host->call(host, 0, &request, complete, call);
             pthread_mutex_lock(&call->lock);
@@ -269,7 +269,7 @@ struct TrafficModules {
             if (error) report("another module, number", (int)(intptr_t)data, get(WORD_others), "failed:", error->message);
             else if (value->as.integer == 42) add(WORD_others, 1);
         }
-        /* Calls modules that have nothing to do with all this. */
+        /* Calls modules that are not involved in the attack. */
         static void *call_others(void *data) {
             (void)data;
             plugin_string names[] = {PLUGIN_STRING("Victim01"), PLUGIN_STRING("Victim02")};

@@ -1,12 +1,12 @@
 import Foundation
 
-/// Modules whose name, version, manifest and misdeed are patched into a library that is compiled once.
+/// Modules made from a library that is compiled once, by patching the name, the version, the manifest and the misdeed.
 struct Victims {
     private let folder: Folder
     private let plain: [UInt8]
     private let described: [UInt8]
 
-    /// Where a misdeed can strike, and what it can be. `V/act` is an action, `!torture` an event.
+    /// Where a misdeed can strike. `V/act` is an action, `!torture` an event.
     static let places = [
         "constructor", "entry", "description", "manifest", "functions", "activate", "setUp", "init", "didStart", "act",
         "event", "willStop", "tearDown", "deactivate", "destructor",
@@ -24,7 +24,7 @@ struct Victims {
 
     func remove() { folder.remove() }
 
-    /// A module that works, but for its misdeed.
+    /// A module that works except for its misdeed.
     ///
     /// - Parameters:
     ///   - number: 0 to 99, part of its name, `Victim07`.
@@ -36,14 +36,14 @@ struct Victims {
             return String(repeating: "0", count: count - digits.count) + digits
         }
         bytes.patch("Victim00", with: "Victim" + two(number, 2))
-        // No leading zero: a version of three digits begins at 100.
+        // The result has no leading zero, since versions of three digits begin at 100.
         bytes.patch("1.0.100", with: "1.0." + String(100 + version))
         bytes.patch("PLACE@@@@@@@@@@@", with: padded(place))
         bytes.patch("DEED@@@@@@@@@@@@", with: padded(deed))
         return bytes
     }
 
-    /// A module with a manifest of its own, at most 48 KiB, whose one function is `V/act`.
+    /// A module with the given manifest, of at most 48 KiB, whose only function is `V/act`.
     func module(manifest: [UInt8]) -> [UInt8] {
         var bytes = described
         let size = UInt32(min(manifest.count, 48 << 10))

@@ -1,6 +1,7 @@
 public import PluginABI
 
-/// What the benchmarks call. The actions do next to nothing: what is measured is the way to them and back.
+/// The module that the benchmarks call. Its actions do next to nothing, so that only the path to them and back is
+/// measured.
 struct Bench: Module {
     static let manifest = Manifest("Bench", version: "1.0.0") {
         Target("Bench") {
@@ -8,7 +9,7 @@ struct Bench: Module {
             Action(
                 "three", .required("text", String.self), .required("n", Int.self), .required("word", String.self)
             ) { text, n, word in text.utf8.count &+ n &+ word.utf8.count }
-            // One call of A asks B, which asks A, all on the caller's thread.
+            // Calls the module Caller, which calls this module again, all on the caller's thread.
             Action("askCaller", .context(), .required("n", Int.self)) { context, n in
                 try context.perform("Caller", "askBench", ["n": .int(n)]).int ?? 0
             }

@@ -1,4 +1,4 @@
-// What the actions do, without a host: the floors, to be found with dlsym.
+// The work of the actions without a host: the floors. The benchmarks find these functions with dlsym.
 
 @_cdecl("bench_one")
 public func one(_ n: Int) -> Int { n &+ 1 }
@@ -15,7 +15,7 @@ public func three(_ text: UnsafePointer<UInt8>, _ count: Int, _ n: Int, _ word: 
 public func later(
     _ n: Int, _ data: UnsafeMutableRawPointer, _ reply: @Sendable @convention(c) (UnsafeMutableRawPointer, Int) -> Void
 ) {
-    nonisolated(unsafe) let data = data  // The caller's, until it is told the result.
+    nonisolated(unsafe) let data = data  // Belongs to the caller, which keeps it until it gets the result.
     Task.immediate { reply(data, await increment(n)) }
 }
 

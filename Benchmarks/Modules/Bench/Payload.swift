@@ -1,7 +1,7 @@
 import PluginABI
 import Synchronization
 
-/// Bytes of a size, made once: what `bytes` returns is not measured, only its way.
+/// Returns bytes of a size. They are made once, so that only passing them is measured.
 func payload(_ count: Int) -> Bytes {
     payloads.withLock { payloads in
         if let payload = payloads[count] { return payload }

@@ -4,7 +4,7 @@ public import PluginABI
 struct Caller: Module {
     static let manifest = Manifest("Caller", version: "1.0.0") {
         Target("Caller") {
-            // So many calls that the one that leads here does not count.
+            // Makes so many calls that the cost of the call that leads here is negligible.
             Action("callBench", .context(), .required("count", Int.self)) { context, count in
                 let ready: Parameters = [
                     "text": "A text that is long enough to have no place in the sixteen bytes of a Swift string.",

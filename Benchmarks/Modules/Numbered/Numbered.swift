@@ -1,8 +1,8 @@
 public import PluginABI
 
-/// One of many modules. The build makes one; `NumberedModules` copies it and writes other digits into the name and the
-/// version. Both are longer than the fifteen bytes that Swift keeps in a register, so that they stand in the file once,
-/// as they are written here.
+/// One of many modules. The build makes one; `NumberedModules` copies it and changes the digits of the name and the
+/// version. Both are longer than the fifteen bytes that Swift keeps in a register, so that the file contains each once,
+/// as written here.
 struct Numbered: Module {
     static let manifest = Manifest("NumberedModule_00000000", version: "100000000.0.0-numbered") {
         Target("NumberedModule_00000000") {

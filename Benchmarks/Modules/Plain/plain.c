@@ -1,4 +1,4 @@
-/* A module in C that needs nothing but the C library: what an isolated process costs beyond a Swift runtime. */
+/* A module in C that needs only the C library: it shows what an isolated process costs without a Swift runtime. */
 #include "plugin_abi.h"
 
 static const plugin_host *host;

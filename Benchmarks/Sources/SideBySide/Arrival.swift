@@ -4,7 +4,7 @@ import PluginABI
 import PluginHost
 import Work
 
-/// From the moment a new file is whole in a watched folder to the first call that succeeds.
+/// Measures the time from the moment a new file is complete in a watched folder to the first call that succeeds.
 struct Arrival {
     let effort: Effort
 

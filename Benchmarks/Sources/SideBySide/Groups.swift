@@ -1,7 +1,7 @@
 import Work
 
 /// Rows that are measured together, in a process of their own: modules stay in a process for ever, and a thousand of
-/// them slow down what the runtime looks up.
+/// them slow down the lookups of the runtime.
 enum Group: String, CaseIterable {
     case calls, asynchronous, payloads, urls, matching, registering, services, events, threads, replacing, start, memory
     case known, arrival, isolated

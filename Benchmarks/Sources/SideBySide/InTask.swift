@@ -1,7 +1,8 @@
 import Dispatch
 import Synchronization
 
-/// Runs a task and blocks this thread, which is none of the pool's, until it has ended.
+/// Runs a task, and blocks this thread until the task has ended. The thread must not belong to the pool that runs
+/// tasks.
 func inTask<Success: Sendable>(_ body: @escaping @Sendable () async throws -> Success) throws -> Success {
     let outcome = Outcome<Success>()
     let ended = DispatchSemaphore(value: 0)

@@ -4,7 +4,7 @@ import PluginABI
 import PluginHost
 import Work
 
-/// The calls whose instructions are counted, each as often as one wants.
+/// The calls whose instructions are counted, each made any number of times.
 enum CountedCall: String, CaseIterable {
     case namedThree, namedThreeMade, namedOne, bound, asynchronous, url, service, event, eventOfProgram
 
@@ -14,7 +14,7 @@ enum CountedCall: String, CaseIterable {
         let three: Parameters = ["text": .string(text), "n": 7, "word": "word"]
         let one: Parameters = ["n": 7]
         if self == .url {
-            // Enough of them that a search of one after the other would not go unnoticed.
+            // Enough routes for a linear search to be noticed.
             try host.addRoutes((0..<1000).map { ("app://shop/item\($0)/:id", "Bench/open") })
             try host.addRoute("app://shop/detail/:id", to: "Bench/open")
         }
@@ -36,7 +36,7 @@ enum CountedCall: String, CaseIterable {
             case .event: sum &+= try host.post("bench.happened", one).delivered
             case .namedThree: sum &+= try host.perform("Bench", "three", three).int ?? 0
             case .namedOne: sum &+= try host.perform("Bench", "one", one).int ?? 0
-            case .asynchronous:  // All of them at once, in one task.
+            case .asynchronous:  // All calls in one task.
                 return keep(
                     try inTask {
                         var sum = 0
@@ -49,17 +49,17 @@ enum CountedCall: String, CaseIterable {
         keep(sum)
     }
 
-    /// Makes parameters as a caller does. In a function with a small frame, because Swift puts the array of a literal on
-    /// the heap where a frame exceeds a kilobyte.
+    /// Makes parameters as a caller does, in a function with a small frame: Swift puts the array of a literal on the
+    /// heap if the frame exceeds a kilobyte.
     @inline(never)
     private static func three(_ text: String, _ n: Int) -> Parameters {
         ["text": .string(text), "n": .int(n), "word": "word"]
     }
 }
 
-/// Instruction counts of valgrind, against limits that are kept in a file.
+/// Instruction counts of valgrind, compared with limits in a file.
 struct Instructions {
-    /// What the counts depend on, and the counts themselves, a call.
+    /// The counts per call, and what they depend on.
     struct Limits: Codable {
         var toolchain: String
         var glibc: String
@@ -67,10 +67,10 @@ struct Instructions {
         var instructions: [String: Int]
     }
 
-    /// How much more than committed is let pass.
+    /// The factor by which a count may exceed its committed limit.
     static let tolerance = 1.02
 
-    /// - Returns: Whether all calls keep their limits.
+    /// - Returns: Whether all calls stay within their limits.
     static func check(limits file: String, writes: Bool) throws -> Bool {
         let here = Limits(
             toolchain: toolchain, glibc: glibc, architecture: architecture,
@@ -102,13 +102,13 @@ struct Instructions {
             isKept = isKept && fits
         }
         if !isKept, isComparable {
-            print("If it is meant so: scripts/bench --write-limits, and say why in the commit.")
+            print("If this is intended, run scripts/bench --write-limits, and give the reason in the commit message.")
         }
         return isKept || !isComparable
     }
 
-    /// Two runs of different lengths, so that the start cancels out. The difference is large, since in one run or the
-    /// other something may happen once that takes a hundred thousand instructions.
+    /// Counts two runs of very different lengths, so that the start cancels out. The difference is large because
+    /// something that takes a hundred thousand instructions may happen once in either run.
     private static func counts() throws -> [String: Int] {
         let temporary = TemporaryFolder()
         let program = try stripped(in: temporary.folder("stripped"))
@@ -121,7 +121,7 @@ struct Instructions {
         return counts
     }
 
-    /// Copies of this program and the module without debug information, which valgrind does not like.
+    /// Copies this program and the module without debug information, which valgrind does not handle well.
     private static func stripped(in folder: String) throws -> String {
         let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
         for file in [program, Opened.module("BenchModule")] {
@@ -131,7 +131,7 @@ struct Instructions {
         return "\(folder)/\(URL(fileURLWithPath: program).lastPathComponent)"
     }
 
-    /// The instructions of a whole run; the same in each, with hashes and addresses that do not change.
+    /// Returns the instructions of a whole run. Fixed hashes and addresses make them the same in each run.
     private static func collected(_ program: String, _ call: CountedCall, _ count: Int) throws -> Int {
         let report = "\(program).callgrind"
         _ = try Program.run(

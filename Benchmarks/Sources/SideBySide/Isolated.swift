@@ -4,7 +4,7 @@ import PluginABI
 import PluginHost
 import Work
 
-/// What modules in processes of their own cost where repeating the same call does not show it.
+/// Measures the costs of isolated modules that repeating the same call does not show.
 struct Isolated {
     let effort: Effort
 
@@ -14,7 +14,7 @@ struct Isolated {
 
     // MARK: Calls
 
-    /// A call after a pause in which both processes have fallen asleep, beside a byte that a process echoes.
+    /// A call after a pause in which both processes have fallen asleep, compared with a byte that a process echoes.
     private func idle() throws -> Row {
         let host = try PluginHost.bench(["PlainModule"], isolated: true)
         let parameters: Parameters = ["n": 7]
@@ -33,7 +33,7 @@ struct Isolated {
         return row
     }
 
-    /// Two threads that call one module, against one.
+    /// Two threads that call one module, compared with one thread.
     private func callers() throws -> Row {
         let host = try PluginHost.bench(["PlainModule"], isolated: true)
         let parameters: Parameters = ["n": 7]
@@ -52,7 +52,7 @@ struct Isolated {
         return row
     }
 
-    /// From the instruction that crashes to the error of the call. The call that follows waits for the restart.
+    /// The time from the crashing instruction to the error of the call. The next call waits for the restart.
     private func crash() throws -> Row {
         let host = try PluginHost.bench(["PlainModule"], isolated: true)
         let parameters: Parameters = ["n": 7]
@@ -73,8 +73,8 @@ struct Isolated {
 
     // MARK: Processes
 
-    /// The start of a process until it has described its module, the whole restart, and the memory that only this process
-    /// uses.
+    /// The time from the start of a process until it has described its module, the time of the whole restart, and the
+    /// memory that only this process uses.
     private func starts() throws -> [Row] {
         try [("PlainModule", "C", 3.0), ("BenchModule", "Swift", 10.0)].flatMap { module, language, limit in
             let temporary = TemporaryFolder()
@@ -117,8 +117,8 @@ struct Isolated {
         else { throw Failure("/bin/true cannot be started.") }
     }
 
-    /// The memory that only this process uses: its own pages and those of its channels. `Private_Dirty` is more: the
-    /// whole copy of the module's file, as long as the kernel has not written it to the disk.
+    /// The memory that only this process uses: its own pages and those of its channels. `Private_Dirty` also contains
+    /// the whole copy of the module's file until the kernel has written it to the disk.
     private static func privateKiB(_ process: Int32) throws -> Double {
         let text = try String(contentsOfFile: "/proc/\(process)/smaps_rollup", encoding: .utf8)
         return try ["Pss_Anon:", "Pss_Shmem:"].reduce(0) { sum, name in

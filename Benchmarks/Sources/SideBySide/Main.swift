@@ -33,7 +33,7 @@ struct Main {
             guard try Instructions.check(limits: rest[0], writes: rest.contains("--write")) else {
                 throw Failure("A call has more instructions than its limit allows.")
             }
-        // What this program starts itself as:
+        // The commands that this program passes to itself:
         case "group" where rest.count > 1:
             guard let group = Group(rawValue: rest[0]) else { throw Failure("There is no group \(rest[0]).") }
             var effort = rest[1] == "check" ? Effort.check : Effort()

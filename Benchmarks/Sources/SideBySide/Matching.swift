@@ -2,7 +2,7 @@ import PluginABI
 import PluginHost
 import Work
 
-/// The URLs that take longest, of tables that are as full as registration allows.
+/// The URLs that take longest, in tables that are as full as registration allows.
 struct Matching {
     let effort: Effort
 
@@ -12,7 +12,7 @@ struct Matching {
         try Table.all.flatMap { table in try effort.referenced { [try row(table)] } }
     }
 
-    /// How long the slowest URL takes; the size is how many routes there are.
+    /// How long the slowest URL takes; the size is the number of routes.
     fileprivate func row(_ table: Table) throws -> Row {
         let host = try PluginHost.bench([])
         defer { host.shutdown() }
@@ -39,7 +39,7 @@ struct Matching {
     fileprivate struct Table: Sendable {
         let name: String
         let pattern: @Sendable (Int) -> String
-        /// URLs of so many bytes.
+        /// Makes URLs with this number of bytes.
         let urls: @Sendable (Int) -> [String]
 
         init(
@@ -63,7 +63,8 @@ extension Matching.Table {
             urls: { size in
                 [filled("a://h/", "x", size), filled("a://h/", "01", size - 1), filled("a://h/", "%41", size)]
             }),
-        // What follows begins with a q that the URLs do not have: an input is read from its end, and so to its beginning.
+        // The following expressions begin with a q that the URLs do not contain. An input is read from its end, so each
+        // is read to its beginning.
         Self(
             "one word of states: (q[ab]*a[ab]{50})", { "a://h/:x(q\($0)?[ab]*a[ab]{50})" },
             urls: { size in
@@ -133,7 +134,7 @@ extension Matching.Table {
             }),
     ]
 
-    /// A text with another one behind it again and again, as often as there is room.
+    /// Returns a text of at most `size` bytes: `start`, then `piece` as often as it fits.
     private static func filled(_ start: String, _ piece: String, _ size: Int) -> String {
         start + String(repeating: piece, count: max(0, (size - start.utf8.count) / piece.utf8.count))
     }

@@ -3,12 +3,12 @@ import Dispatch
 import Glibc
 import Work
 
-/// How long and how often is measured.
+/// How long and how often each piece of work is measured.
 struct Effort {
     /// The number of repetitions whose median is taken. If the machine changes its speed during some of them, there are
     /// up to three times as many.
     var repetitions = 9
-    /// Of one repetition, in nanoseconds.
+    /// The duration of one repetition, in nanoseconds.
     var duration: Double = 30_000_000
     /// Whether only a little work is done, to check that everything works.
     var isCheck = false
@@ -20,7 +20,7 @@ struct Effort {
 
 /// One repetition of a piece of work.
 struct Sample {
-    /// In nanoseconds a call.
+    /// The time of one call, in nanoseconds.
     let time: Double
     let before: Reference
     let after: Reference
@@ -33,11 +33,11 @@ struct Sample {
 
 /// The figures of one piece of work.
 struct Figure {
-    /// The very first call, in nanoseconds: nothing of its code and data was needed before.
+    /// The very first call, in nanoseconds: none of its code and data had been needed before.
     let first: Double
     let samples: [Sample]
 
-    /// In nanoseconds a call.
+    /// The median time of one call, in nanoseconds.
     var median: Double { samples.map(\.time).median }
     var least: Double { samples.map(\.time).min() ?? 0 }
     /// The median in steps of the reference, of the steady repetitions if there are any.
@@ -90,7 +90,7 @@ extension Effort {
         return zip(firsts, samples).map(Figure.init)
     }
 
-    /// How many calls last as long as a repetition is meant to. Finding out warms everything.
+    /// Returns how many calls take as long as one repetition should. Finding this out also warms up all caches.
     private func count(for work: Work) throws -> Int {
         var count = 1
         while true {
@@ -107,7 +107,7 @@ extension Effort {
             try body(count)
             return now() - start
         case .asynchronous(let body):
-            nonisolated(unsafe) let body = body  // This thread waits until it has ended.
+            nonisolated(unsafe) let body = body  // This thread waits until the task has ended.
             return try inTask {
                 let start = now()
                 try await body(count)
@@ -116,7 +116,7 @@ extension Effort {
         }
     }
 
-    /// Measures ours, its floors and its peers.
+    /// Measures the library, the floors and the peers of one comparison.
     func row(_ comparison: Comparison) throws -> Row {
         let peers = peers.works(comparison.peer, comparison.size)
         let figures = try measure([comparison.ours] + comparison.floors + peers)
@@ -136,7 +136,7 @@ extension Effort {
         return row
     }
 
-    /// Makes rows of work that is measured in another way, and records at which speed the machine ran meanwhile.
+    /// Makes rows of work that is measured in another way, and records the speed of the machine meanwhile.
     func referenced(_ rows: () throws -> [Row]) rethrows -> [Row] {
         let before = Reference.measured()
         let rows = try rows()

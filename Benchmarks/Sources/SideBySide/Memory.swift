@@ -1,6 +1,6 @@
 import Work
 
-/// What a module costs the host in memory, beyond what it costs to open it: anonymous memory, which cannot be dropped.
+/// The memory that a module costs the host beyond opening it: anonymous memory, which cannot be dropped.
 struct Memory {
     let effort: Effort
 
@@ -12,11 +12,11 @@ struct Memory {
         let temporary = TemporaryFolder()
         let folder = temporary.folder("plugins")
         try NumberedModules.writeAll(size, to: folder)
-        // What a process takes once, with its first module, is no cost of a module.
+        // The memory that a process takes once, with its first module, does not count.
         let one = temporary.folder("one")
         try NumberedModules.write(1, to: one)
         var (ours, floor, own) = ([Double](), [Double](), [Double]())
-        for _ in 0..<min(3, effort.repetitions) {  // It is the same each time, nearly.
+        for _ in 0..<min(3, effort.repetitions) {  // It is almost the same each time.
             let hosts = try Once.host.apart(folder).memory - Once.host.apart(one).memory
             let opened = try Once.open.apart(folder).memory - Once.open.apart(one).memory
             let active = try Once.activate.apart(folder).memory - Once.activate.apart(one).memory

@@ -5,8 +5,8 @@ import PluginABI
 import PluginHost
 import Work
 
-/// What can be done once in a process only, because nothing that was opened goes away: done in a process of its own,
-/// which prints the time in nanoseconds and the memory that it took, in bytes.
+/// Work that a process can do only once, because nothing that it has opened goes away. It is done in a process of its
+/// own, which prints the time in nanoseconds and the memory that it took in bytes.
 enum Once: String {
     /// Starts a host on a folder.
     case host
@@ -16,13 +16,14 @@ enum Once: String {
     case known
     /// Calls the first module of such a folder for the first time.
     case firstCall
-    /// Copies the files of a folder and opens the copies: the floor of it.
+    /// Copies the files of a folder and opens the copies: the floor of a start.
     case copyAndOpen
-    /// Opens the files where they lie: the memory that modules cost without a host.
+    /// Opens the files in place: the memory that modules cost without a host.
     case open
-    /// Opens them, asks each what it is, and gives it a host that does nothing: what they cost whoever uses them.
+    /// Opens the files, gets each module's description, and activates it with a host that does nothing: the cost of a
+    /// module to any host.
     case activate
-    /// Looks at every file of a folder.
+    /// Calls `lstat` on every file of a folder.
     case stat
 
     struct Outcome {
@@ -30,7 +31,7 @@ enum Once: String {
         let memory: Double
     }
 
-    /// In a process of its own.
+    /// Does the work in a process of its own.
     func apart(_ folder: String) throws -> Outcome {
         let text = try Program.run(["once", rawValue, folder])
         let numbers = text.split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
@@ -38,7 +39,7 @@ enum Once: String {
         return Outcome(time: numbers[0], memory: numbers[1])
     }
 
-    /// In this process.
+    /// Does the work in this process.
     func run(_ folder: String) throws {
         let temporary = TemporaryFolder()
         let files = try FileManager.default.contentsOfDirectory(atPath: folder).sorted().map { "\(folder)/\($0)" }
@@ -69,7 +70,7 @@ enum Once: String {
             }
         case .open: for file in files { Self.open(file) }
         case .activate:
-            for file in files { Self.open(file) }  // All of them first, as a host does.
+            for file in files { Self.open(file) }  // All files are opened first, as a host does.
             for file in files { Opened.activate(file) }
         case .stat:
             for file in files {
@@ -87,7 +88,7 @@ enum Once: String {
         _ = Opened.function("plugin_module_entry", in: file, as: Entry.self)
     }
 
-    /// The way of the kernel, which need not bring the bytes into the process.
+    /// Copies a file in the kernel, which need not bring the bytes into the process.
     private static func copy(_ file: String, to copy: String) throws {
         let (source, target) = (Glibc.open(file, O_RDONLY), Glibc.open(copy, O_WRONLY | O_CREAT | O_EXCL, 0o700))
         defer {
@@ -104,8 +105,8 @@ enum Once: String {
         }
     }
 
-    /// Anonymous memory: heap, stacks, and pages of libraries that were written to. Not what is in memory of files and
-    /// as it is in them, which the kernel drops when it needs the memory.
+    /// The anonymous memory of this process, in bytes: heap, stacks, and pages of libraries that were written to.
+    /// Unchanged pages of files do not count: the kernel drops them when it needs the memory.
     private static var ownBytes: Int {
         let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
         let line = status.split(separator: "\n").first { $0.hasPrefix("RssAnon:") }

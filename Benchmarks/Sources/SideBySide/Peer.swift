@@ -1,7 +1,7 @@
 import Foundation
 import Work
 
-/// A figure of one of the programs in `Peers`, of work that can be done only once.
+/// A figure that one of the programs in `Peers` reports for work that can be done only once.
 struct Peer {
     let work: String
     let name: String
@@ -26,13 +26,13 @@ struct Peer {
     }
 }
 
-/// The programs in `Peers` that do work as often as requested, in turns with ours.
+/// The programs in `Peers` that do work as often as requested, in turns with the library.
 struct PeerPrograms {
     private var jobs: [(work: String, size: Int?, body: Work)] = []
 
     init() {}
 
-    /// Starts the programs of the lines `program PATH ARGUMENT …`, separated by tabs.
+    /// Starts the programs that a file names in lines `program PATH ARGUMENT …`, with tabs between the fields.
     init(_ file: String) throws {
         for fields in try Peer.lines(of: file) where fields[0] == "program" && fields.count > 1 {
             let program = try PeerProgram(fields[1], Array(fields.dropFirst(2)))
@@ -88,7 +88,7 @@ private final class PeerProgram {
     }
 }
 
-/// What keeps the benchmarks from going on.
+/// The reason why the benchmarks cannot continue.
 struct Failure: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }

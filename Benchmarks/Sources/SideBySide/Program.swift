@@ -4,7 +4,7 @@ import Work
 
 /// Programs that this one starts: itself, again, and the tools that it needs. None of them outlives it.
 enum Program {
-    /// - Returns: What it printed.
+    /// - Returns: What the program printed.
     static func run(_ arguments: [String], program: String = "/proc/self/exe") throws -> String {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: program).resolvingSymlinksInPath()
@@ -13,7 +13,7 @@ enum Program {
         let (input, output) = (Pipe(), Pipe())
         (process.standardInput, process.standardOutput) = (input, output)
         try process.run()
-        // The other end closes when this process ends, however it does.
+        // The other end closes when this process ends, however it ends.
         defer { try? input.fileHandleForWriting.close() }
         let data = try output.fileHandleForReading.readToEnd() ?? Data()
         process.waitUntilExit()
@@ -27,7 +27,7 @@ enum Program {
 
     private static let startedByUs = "SIDEBYSIDE_PARENT"
 
-    /// Ends this process, and removes what it has made, when it is told to, or when the one that started it has ended.
+    /// Ends this process, and removes what it has made, on a signal, or when the process that started it has ended.
     static func endInTime() {
         for number in [SIGINT, SIGTERM, SIGHUP] {
             signal(number, SIG_IGN)
@@ -44,7 +44,7 @@ enum Program {
         }
     }
 
-    nonisolated(unsafe) private static var sources: [any DispatchSourceSignal] = []  // At the start, on one thread.
+    nonisolated(unsafe) private static var sources: [any DispatchSourceSignal] = []  // Set at the start, on one thread.
 
     private static func end(_ code: Int32) -> Never {
         TemporaryFolder.removeAll()

@@ -3,7 +3,7 @@ import Work
 /// The speed at which the machine runs, measured by loops that always do the same work.
 struct Reference {
     /// A step of four independent chains of shifts and multiplications, in nanoseconds: it shows the clock of the
-    /// processor, and what another thread on the same core leaves.
+    /// processor, and how much of it another thread on the same core leaves.
     let arithmetic: Double
     /// A read that misses the caches, in nanoseconds.
     let memory: Double

@@ -2,7 +2,7 @@ import PluginABI
 import PluginHost
 import Work
 
-/// Many routes at once, and one more.
+/// The registration of many routes at once, and of one more.
 struct Registering {
     let effort: Effort
 

@@ -50,7 +50,7 @@ struct Replacing {
         return Double(count) / (end - start) * 1e9
     }
 
-    /// What was replaced serves in the end: the row would say nothing else.
+    /// Checks that the last version serves in the end. Otherwise, the row would not measure replacements.
     private func reached(_ version: Int, _ host: PluginHost) throws {
         let expected = "\(100_000_000 + version).0.0-numbered"
         for _ in 0..<500 {

@@ -29,7 +29,7 @@ struct Row: Codable {
     struct Other: Codable {
         let name: String
         let value: Double
-        /// As in the row.
+        /// The value in steps of the reference; nil if it was not measured together with the reference.
         var steps: Double? = nil
     }
 
@@ -88,7 +88,7 @@ struct Row: Codable {
         return parts.joined(separator: ", ")
     }
 
-    /// Three digits that matter.
+    /// Returns a number with three significant digits.
     static func text(_ number: Double) -> String {
         let digits = number >= 100 ? 0 : number >= 10 ? 1 : 2
         let scale = [1.0, 10, 100][digits]
@@ -111,7 +111,7 @@ struct Row: Codable {
 }
 
 extension [Row] {
-    /// Adds what only the whole table knows.
+    /// Adds what depends on the whole table and the peers.
     func completed(with peers: [Peer]) -> [Row] {
         map { row in
             var row = row

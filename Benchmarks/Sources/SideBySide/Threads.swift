@@ -4,7 +4,7 @@ import PluginHost
 import Synchronization
 import Work
 
-/// Two threads that call one action, against one.
+/// Two threads that call one action, compared with one thread.
 struct Threads {
     let effort: Effort
 
@@ -19,14 +19,14 @@ struct Threads {
             keep(sum)
         }
         let loops = scaling { count in
-            // As long as a call, roughly, and nothing shared.
+            // Takes roughly as long as a call, and shares nothing.
             var state = UInt64(count)
             for _ in 0..<count {
                 for _ in 0..<40 { state = state &* 0x5851_F42D_4C95_7F2D &+ 0x1405_7B7E_F767_814F }
             }
             keep(Int(truncatingIfNeeded: state))
         }
-        // In turns, as everywhere.
+        // In turns, like all measurements.
         var (ours, floor) = ([Double](), [Double]())
         for _ in 0..<effort.repetitions {
             ours.append(calls())
@@ -38,7 +38,7 @@ struct Threads {
         return [row]
     }
 
-    /// How many times as much two threads do in the same time.
+    /// Returns a function that measures how many times as much work two threads do in the same time.
     func scaling(_ work: @escaping @Sendable (Int) -> Void) -> () -> Double {
         var count = 1000
         while case let time = time(1, count, work), time < effort.duration { count *= 2 }
@@ -48,7 +48,7 @@ struct Threads {
         }
     }
 
-    /// From the moment when all threads are there to the end of the last.
+    /// Returns the time from the moment when all threads are ready until the last one ends.
     private func time(_ threads: Int, _ count: Int, _ work: @escaping @Sendable (Int) -> Void) -> Double {
         let waiting = Ready(threads)
         let finished = DispatchGroup()

@@ -3,7 +3,8 @@ import PluginABI
 public import PluginHost
 
 extension PluginHost {
-    /// A started host on a folder of its own with these of the built modules. It is not shut down: the program ends.
+    /// Returns a started host with these of the built modules, in a folder of its own. It is not shut down before the
+    /// program ends.
     public static func bench(
         _ modules: [String] = ["BenchModule", "CallerModule"], watches: Bool = false, isolated: Bool = false
     ) throws -> PluginHost {
@@ -16,7 +17,7 @@ extension PluginHost {
         return try bench(folder: plugins, in: temporary, watches: watches, isolated: isolated)
     }
 
-    /// A started host on this folder.
+    /// Returns a started host for a folder.
     ///
     /// - Parameter cache: The folder in which hosts record what they know about files. If it is given, modules start
     ///   with their first call.
@@ -43,7 +44,7 @@ extension PluginHost {
         return host
     }
 
-    /// The same with so many actions besides.
+    /// Returns a started host with the given number of further actions.
     static func bench(actions: Int) throws -> PluginHost {
         let host = try bench()
         if actions > 0 {

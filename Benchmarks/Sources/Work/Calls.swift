@@ -4,7 +4,7 @@ import PluginHost
 // Calls by target and action.
 
 extension Comparison {
-    /// A text of seventy bytes or so, a number, a short word.
+    /// A text that a Swift string does not store inline.
     static let text = "A text that is long enough to have no place in the sixteen bytes of a Swift string."
     static let word = "word"
 
@@ -55,7 +55,7 @@ extension Comparison {
         }
     }
 
-    /// Found once, then called without a name.
+    /// An action that is found once, then called without its name.
     private static func bound(_ host: PluginHost, _ size: Int) -> Comparison {
         let one = host.bind("Bench", "one")
         return Comparison(
@@ -71,7 +71,7 @@ extension Comparison {
         }
     }
 
-    /// From one module to another, against the same call from the program.
+    /// A call from one module to another, compared with the same call from the program.
     private static func fromModuleToModule() throws -> Comparison {
         let host = try PluginHost.bench()
         let parameters: Parameters = ["text": .string(text), "n": 7, "word": .string(word)]

@@ -2,7 +2,7 @@ import PluginABI
 import PluginHost
 
 extension Comparison {
-    /// An event; the figure is that of one subscriber.
+    /// Posting an event; the figure is the time for one subscriber.
     ///
     /// - Parameter sizes: How many modules subscribe to it.
     public static func events(_ sizes: [Int]) throws -> [Comparison] {

@@ -28,7 +28,7 @@ extension Comparison {
         }
     }
 
-    /// A call through three processes: the host's, one module's, which calls another one, which calls the first again.
+    /// A call through three processes: the host calls a module, which calls another one, which calls the first again.
     private static func there(_ host: PluginHost) -> Comparison {
         let parameters: Parameters = ["n": 7]
         return Comparison("isolated: A asks B asks A", goal: Goal(atMost: 30_000, floorAtMost: 150), floors: [turn]) {

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Many modules of one build: copies of one file in which other digits stand in the name and in the version. Each has
-/// code, data, relocations and a runtime registration of its own, like modules that were built one by one.
+/// Many modules of one build: copies of one file with other digits in the name and the version. Each has code, data,
+/// relocations and a runtime registration of its own, like modules that were built one by one.
 public enum NumberedModules {
-    /// Writes modules with the numbers from 0 on, each whole at once.
+    /// Writes modules with the numbers from 0 on. Each file appears in the folder when it is complete.
     public static func writeAll(_ count: Int, to folder: String) throws {
         for number in 0..<count { try write(number, to: folder) }
     }

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import PluginABI
 
-/// Where the built modules lie, and what is opened without a host: the floors.
+/// The folder of the built modules, and the libraries that the floors open without a host.
 public enum Opened {
     /// `BENCHMARK_MODULES`, or the folder of this program.
     public static let folder =
@@ -20,7 +20,8 @@ public enum Opened {
         return unsafeBitCast(found, to: type)
     }
 
-    /// Opens a module, asks it what it is, and gives it a host that takes every reply and does nothing else.
+    /// Opens a module, gets its description, and activates it with a host that accepts every reply and does nothing
+    /// else.
     @discardableResult
     public static func activate(_ file: String) -> plugin_module {
         let entry = function("plugin_module_entry", in: file, as: plugin_module_entry_function.self)

@@ -5,7 +5,7 @@ import PluginHost
 extension Comparison {
     /// Bytes in, their length out; and a length in, bytes out.
     ///
-    /// - Parameter sizes: Of the payload, in bytes.
+    /// - Parameter sizes: The sizes of the payload, in bytes.
     public static func payloads(_ sizes: [Int]) throws -> [Comparison] {
         let host = try PluginHost.bench()
         return sizes.flatMap { size in

@@ -2,7 +2,7 @@ import PluginABI
 import PluginHost
 
 extension Comparison {
-    /// A service, asked for by its name, and called.
+    /// Getting a service by its name, and calling it.
     ///
     /// - Parameter sizes: How many services there are.
     public static func services(_ sizes: [Int]) throws -> [Comparison] {
@@ -30,7 +30,7 @@ extension Comparison {
         }
     }
 
-    /// A dictionary from names to closures that give the service.
+    /// A dictionary from names to closures that return the service.
     private static func dictionary(_ size: Int) -> Work {
         var makers: [String: () -> Int] = ["BenchService": { 1 }]
         for number in 1..<size { makers["Filler\(number)"] = { number } }
@@ -44,6 +44,6 @@ extension Comparison {
 }
 
 extension ServiceHandle {
-    /// 1, of a handle that was really made.
+    /// Returns 1. It is not inlined, so the handle is really made.
     @inline(never) package var isReady: Int { 1 }
 }

@@ -1,12 +1,12 @@
 import CPluginABI
 import PluginABI
 
-/// The subscribers of an event without a host: their functions, as the modules describe them, through pointers. What
-/// calling so many libraries costs whoever does it, since each has code and data of its own.
+/// The subscribers of an event without a host: the functions from the modules' descriptions, called through pointers.
+/// This is the least that calling so many libraries costs, since each has code and data of its own.
 struct Subscribers {
     private let functions: [(invoke: plugin_invoke, data: UnsafeMutableRawPointer?)]
 
-    /// Opens modules, and finds what each has for an event.
+    /// Opens modules, and finds the subscriber of each to an event.
     init(of event: String, in files: [String]) {
         functions = files.map { file in
             let module = Opened.activate(file)

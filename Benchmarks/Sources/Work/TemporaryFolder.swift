@@ -2,15 +2,15 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A folder that lives as long as this object, and not longer than the process as far as that can see its end.
+/// A folder that is removed with this object, or at the end of the process if the process can notice it.
 public final class TemporaryFolder: Sendable {
     public let path: String
 
-    /// All that there are.
+    /// All folders that exist.
     private static let present = Mutex<Set<String>>([])
 
     public init() {
-        umask(0o022)  // The host refuses what others can write.
+        umask(0o022)  // The host refuses files that others can write.
         var template = Array((NSTemporaryDirectory() + "/pluginhost-bench.XXXXXX").utf8CString)
         guard mkdtemp(&template) != nil else { fatalError("A temporary folder cannot be created.") }
         let path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
@@ -18,7 +18,7 @@ public final class TemporaryFolder: Sendable {
         _ = Self.present.withLock { $0.insert(path) }
     }
 
-    /// A folder in it.
+    /// Makes a folder in this one.
     public func folder(_ name: String) -> String {
         mkdir("\(path)/\(name)", 0o700)
         return "\(path)/\(name)"
@@ -26,7 +26,7 @@ public final class TemporaryFolder: Sendable {
 
     deinit { Self.remove(path) }
 
-    /// Removes all that are left. For the end of the program, which destroys nothing.
+    /// Removes all folders that are left, at the end of the program, which destroys no objects.
     public static func removeAll() { present.withLock { $0 }.forEach(remove) }
 
     private static func remove(_ path: String) {

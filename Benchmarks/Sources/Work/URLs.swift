@@ -1,7 +1,7 @@
 public import PluginABI
 import PluginHost
 
-/// How the patterns of many routes look.
+/// The form of the patterns of many routes.
 public enum RouteShape: String, Sendable {
     /// Their first segments differ.
     case oneLevel = "on one level"
@@ -43,7 +43,7 @@ extension Comparison {
         }
     }
 
-    /// A module with so many routes.
+    /// Returns a module with the given number of routes.
     public static func routes(_ count: Int, _ shape: RouteShape, target: String) -> Manifest {
         Manifest(target, version: "1.0.0") {
             Target(target) {
@@ -55,7 +55,7 @@ extension Comparison {
         }
     }
 
-    /// Finding each URL, as a whole, in a dictionary: no pattern, no parameter, no call.
+    /// Finding each whole URL in a dictionary: no pattern, no parameter, no call.
     private static func dictionary(_ urls: [String]) -> Work {
         let known = Dictionary(urls.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
         return Work("dictionary of whole URLs") { count in

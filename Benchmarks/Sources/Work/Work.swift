@@ -22,14 +22,14 @@ public struct Work {
 public struct Comparison {
     /// What is done; rows of one name and several sizes show the growth.
     public let what: String
-    /// How many of what there are, or how large it is; nil where that does not matter.
+    /// The number of modules, actions or routes, or the size of the payload; nil if neither matters.
     public let size: Int?
-    /// By what the peers' programs name the same work; nil where they have nothing like it.
+    /// The name of the same work in the programs of the peers; nil if they have no such work.
     public let peer: String?
     public let ours: Work
     public let floors: [Work]
     public let goal: Goal
-    /// How many of the thing that is counted one call does: subscribers of an event.
+    /// The number by which the time of one call is divided: the number of subscribers of an event.
     public let share: Int
 
     init(
@@ -54,19 +54,19 @@ public struct Comparison {
     }
 }
 
-/// What is to be reached; nothing where nothing is said.
+/// The goal of a row. A condition that is nil does not apply.
 public struct Goal: Codable, Sendable {
-    /// At most so much, in the unit of the row.
+    /// The maximum, in the unit of the row.
     public var atMost: Double?
-    /// At most so many times the first floor.
+    /// The maximum as a multiple of the first floor.
     public var timesFloor: Double?
-    /// At least so much, for figures of which more is better.
+    /// The minimum, for figures of which more is better.
     public var atLeast: Double?
-    /// At least so many times the first floor, for figures of which more is better.
+    /// The minimum as a multiple of the first floor, for figures of which more is better.
     public var atLeastOfFloor: Double?
-    /// From the smallest size to this one at most so many times.
+    /// The maximum factor of growth from the smallest size to this one.
     public var growth: Double?
-    /// Less than this peer in the same run.
+    /// The name of a peer whose figure in the same run must be larger.
     public var below: String?
     /// The row is judged only if the first floor is at most this value, in the unit of the row.
     public var floorAtMost: Double?
@@ -81,6 +81,6 @@ public struct Goal: Codable, Sendable {
     }
 }
 
-/// Keeps the compiler from leaving out what led to a number.
+/// Keeps the compiler from leaving out the computation of a number.
 @inline(never) public func keep(_ number: Int) { kept = number }
 nonisolated(unsafe) private var kept = 0  // Nobody reads it.

@@ -3,7 +3,7 @@
  *
  * A module is a shared library that exports one function, plugin_module_entry, which returns a
  * static description: a manifest in JSON, and the functions behind it. The host gives the module a
- * table of its own functions. Neither side links against the other. This is C11, and also C++17.
+ * table of functions. Neither side links against the other. This is C11, and also C++17.
  *
  *  - Strings are UTF-8 (the host checks that) and have a length in bytes. They are not
  *    NUL-terminated; the pointer may be null if the length is 0.
@@ -16,7 +16,7 @@
  *    that fills it in sets `size` to its sizeof, and unused members to 0.
  *
  * This file is the core, and includes those in plugin_abi/: helpers, hooks, events, extensions. The
- * article "Compatibility" of PluginABI states what stays as it is.
+ * article "Compatibility" of PluginABI states what later versions keep.
  */
 #ifndef PLUGIN_ABI_H
 #define PLUGIN_ABI_H
@@ -80,7 +80,7 @@ typedef struct plugin_value {
 } plugin_value;
 
 /* An entry of a map, or a parameter of a request. Parameters without a key come first, and belong
- * to the declared ones in order. If one is given more than once, the first value counts. */
+ * to the declared ones in order. If a parameter is given twice, the first value counts. */
 typedef struct plugin_entry {
     plugin_string key;
     plugin_value value;
@@ -141,13 +141,13 @@ typedef struct plugin_module {
     const plugin_factory *factories; /* of targets with instances, see plugin_abi/instances.h */
     uint64_t factory_count;
     void *data; /* passed to the functions below, each of which may be null */
-    /* Passes the host's table, which the module keeps. Called first. Returns 0; any other number
-     * refuses. It may call others only from @setUp on, and itself from @init on. [one at a time] */
+    /* Called first, with the host's table, to be kept. A result other than 0 refuses the start. The
+     * module may call others only from @setUp on, and itself only from @init on. [one at a time] */
     int32_t (*activate)(void *data, const plugin_host *host);
     /* Called after the last call, and after a failed start, even if `activate` has refused: stops
      * the module's threads and timers, and waits until they have ended. [one at a time] */
     void (*deactivate)(void *data);
-    /* Returns a static table, or null. Only tools ask, see plugin_abi/types.h. [one at a time] */
+    /* Returns a static table, or null. For tools only, see plugin_abi/types.h. [one at a time] */
     const void *(*get_extension)(void *data, plugin_string identifier);
 } plugin_module;
 

@@ -33,8 +33,8 @@ void plugin_host_add_image(const void *address, const char *label, uint64_t file
  * plugin_host_add_image is called for it. Requires glibc 2.35 or later. The strings are never freed. */
 void plugin_host_expect_image(const char *path, const char *label, uint64_t file);
 /* Adds a library that the dynamic linker is about to open together with the module of a file. The path is absolute, has
- * no `.` or `..`, and is never freed. Code of a library that several files have, and that runs outside calls and steps, is
- * that of no file. Requires glibc 2.35 or later. */
+ * no `.` or `..`, and is never freed. Code of a library that several files use is attributed to no file if it runs
+ * outside calls and steps. Requires glibc 2.35 or later. */
 void plugin_host_expect_library(const char *path, const char *label, uint64_t file);
 
 /* Adds a journal: a file to which a line is written when a signal or an exit ends the process, {"fatal":NUMBER} or
@@ -51,7 +51,7 @@ void plugin_host_end_start(uint64_t file);
 /* From now on, an exit by code of a module is reported on standard error, with the calls of the thread that ends the
  * process. _exit() and _Exit() count as the module's only if its code, or that of its own libraries, calls them
  * directly. The exit code stays that of the module. If code other than an action ends the process while its module is
- * being started, it is 70. */
+ * being started, the exit code is 70. */
 void plugin_host_report_exits(void);
 
 /* Makes the report of a fatal signal also write to a descriptor where the code of modules was: a line
@@ -59,8 +59,8 @@ void plugin_host_report_exits(void);
  * offset of the instruction in the file PATH, in hexadecimal digits. Requires glibc 2.35 or later. */
 void plugin_host_report_addresses(int descriptor);
 
-/* Returns the file that the code of a module at an address comes from, and the offset in the file; null if it is not
- * known. The path is that of the image, which must not be closed meanwhile. Requires glibc 2.35 or later. */
+/* Returns the file that the code of a module at an address comes from, and the offset in it; null if the file is not
+ * known. The path belongs to the image, which must stay open while the path is used. Requires glibc 2.35 or later. */
 const char *plugin_host_code_address(const void *address, uint64_t *offset);
 
 /* Returns whether the bytes can be read without a fault. If this cannot be determined, they count as readable. */

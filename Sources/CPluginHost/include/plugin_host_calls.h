@@ -49,8 +49,8 @@ typedef struct plugin_host_record {
 } plugin_host_record;
 
 /* The tally of one action on one thread: the number of its calls and of its errors. (Other things are counted in
- * tallies, too, such as entries dropped from a profile.) Written by that thread alone, so it costs no more than an
- * addition; readers sum the tallies of all threads. */
+ * tallies, too, such as entries dropped from a profile.) Written by that thread alone, so counting costs no more than
+ * an addition; readers sum the tallies of all threads. */
 typedef struct plugin_host_tally {
     uint64_t calls;  /* atomic; or the count of something else */
     uint64_t errors; /* atomic */
@@ -73,7 +73,7 @@ typedef struct plugin_host_thread {
 } plugin_host_thread;
 
 /* The context of this thread. A signal handler reads it, so it is initial-exec. It is never allocated lazily inside the
- * handler, because a thread accesses it before it runs code of a module. */
+ * handler, because a thread accesses its context before it runs code of a module. */
 extern __thread plugin_host_thread *plugin_host_this_thread __attribute__((tls_model("initial-exec")));
 plugin_host_thread *plugin_host_thread_take(void);
 /* Returns the context of this thread, created on first use; null if no more threads can have one. */
@@ -103,7 +103,7 @@ static inline void plugin_host_count_error(plugin_host_thread *thread, uint32_t 
 }
 /* Returns the sum of the tallies with a number across all threads, including those that have ended. */
 plugin_host_tally plugin_host_tally_sum(uint32_t number);
-/* CLOCK_MONOTONIC_COARSE, in nanoseconds: a few milliseconds late, at a fifth of the cost. */
+/* CLOCK_MONOTONIC_COARSE, in nanoseconds: a few milliseconds late, at a fifth of the cost of CLOCK_MONOTONIC. */
 static inline int64_t plugin_host_coarse_now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &time);

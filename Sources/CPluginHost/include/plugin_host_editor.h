@@ -9,8 +9,8 @@
 #define PLUGIN_HOST_EDITOR_H
 
 /* Completes a line. `line` is what was typed in front of the cursor; `columns` is the width of the terminal. Returns
- * text from malloc(3): on its first line what is to be inserted; the other lines are printed above the line. Null, or an
- * empty text, to do nothing but sound the bell. */
+ * text from malloc(3): its first line is inserted, and its other lines are printed above the edited line. For null or
+ * an empty text, only the bell sounds. */
 typedef char *(*plugin_host_complete)(const char *line, int columns, void *context);
 
 /* Prepares the terminal of descriptors 0 and 1. Returns 1; 0 if libedit cannot be opened. To be called once. */

@@ -1,18 +1,19 @@
-/* plugin_host_process.h - a child process by a descriptor, which never refers to another one */
+/* plugin_host_process.h - child processes, each by a descriptor that never refers to another process */
 #ifndef PLUGIN_HOST_PROCESS_H
 #define PLUGIN_HOST_PROCESS_H
 
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Returns a descriptor that refers to a child process, and is readable when it has ended; -1, and sets errno, if there can
- * be none. */
+/* Returns a descriptor that refers to a child process, and is readable when the process has ended; -1, and sets errno,
+ * if that is not possible. */
 int plugin_host_process_open(pid_t process);
-/* Creates a pipe whose ends other programs do not get: one to read, then one to write. Returns 0; -1, and sets errno. */
+/* Creates a pipe whose ends other programs do not inherit: one to read, then one to write. Returns 0; -1, and sets
+ * errno. */
 int plugin_host_pipe(int ends[2]);
 
-/* Limits how long connecting a socket and each sending may take; they fail with EAGAIN then. Returns 0, or -1 and sets
- * errno. */
+/* Limits how long it may take to connect a socket and to send once over it; beyond the limit, both fail with EAGAIN.
+ * Returns 0, or -1 and sets errno. */
 int plugin_host_limit_sending(int socket, int64_t microseconds);
 /* Kills the process of such a descriptor, unless it has ended. */
 void plugin_host_process_kill(int descriptor);
@@ -31,8 +32,8 @@ int plugin_host_process_end_group(pid_t process);
 /* The name that the host gives to a process which it starts for isolated modules or scans: its first argument. */
 #define PLUGIN_HOST_WORKER_NAME "pluginhost-worker"
 
-/* Serves an isolated module, or scans files, if a host has started this process for that; then it does not return.
- * Otherwise returns whether this program may be started for that. A set-user-id program may not: its
+/* Serves an isolated module, or scans files, if a host has started this process for that; in this case the function
+ * does not return. Otherwise returns whether this program may be started for that. A set-user-id program may not: its
  * arguments come from a user with other rights. */
 int plugin_host_run_worker_if_asked(int count, char **arguments);
 

@@ -23,10 +23,10 @@ void plugin_host_inbox_close(plugin_host_inbox *inbox);
 
 /* ---------------------------------------------------------------------------------- for the program `pluginhost` -- */
 
-/* Handles SIGINT and SIGTERM, and SIGHUP if there is a controlling terminal and it is not ignored: the first
- * signal requests the end; the second one ends the process with 128 + its number, from inside the handler. A
- * thread that is created here ends the process in the same way, without allocating, if the end has not begun
- * `patience` seconds after the first signal. Returns 0, or the error code: EAGAIN if no thread can be created. */
+/* Handles SIGINT and SIGTERM, and SIGHUP if it is not ignored and there is a controlling terminal: the first signal
+ * requests the end; the second one ends the process with 128 + its number, from inside the handler. A thread that is
+ * created here ends the process in the same way, without allocating, if the end has not begun `patience` seconds after
+ * the first signal. Returns 0, or the error code: EAGAIN if no thread can be created. */
 int plugin_host_stop_install(uint32_t patience);
 /* Installs the handlers again if a module has installed others or ignores the signals. Returns which ones: bit 0 for
  * SIGINT, bit 1 for SIGTERM, bit 2 for SIGHUP. Does nothing before plugin_host_stop_install. */

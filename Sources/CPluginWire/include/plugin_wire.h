@@ -9,9 +9,9 @@
  * Values travel in canonical pre-order: a block of 16-byte values, followed for each one, in order, by what it
  * contains, 8-aligned. Pointers are not sent: the reader assigns them from its own position, so there is no offset to
  * trust, and nothing can be shared or circular. The host copies a message once into memory of its own, and checks the
- * copy. What it accepts has pointers that can be read; kinds, texts and objects are checked by the code that uses the
- * values. The worker trusts the host and reads small messages where they are; the host writes those that follow, while
- * a call is nested in another one, behind what the worker still reads.
+ * copy. The pointers of an accepted message can be read; kinds, texts and objects are checked by the code that uses the
+ * values. The worker trusts the host and reads small messages in place; while calls are nested, the host writes each
+ * further message behind those that the worker still reads.
  *
  * Values that take more bytes than a channel has are in a room: memory of their own, a memfd that the host creates for
  * either direction. The message names the room by its number; the worker gets the descriptor over the socket. The
@@ -23,7 +23,7 @@
 
 #include "plugin_abi.h"
 
-/* The channels for calls of the host, and for requests that threads of the module make on their own account. */
+/* The channels for calls of the host, and for requests that threads of the module make on their own. */
 #define PLUGIN_WIRE_DOWN_CHANNELS 128u
 #define PLUGIN_WIRE_UP_CHANNELS 128u
 #define PLUGIN_WIRE_CHANNELS (PLUGIN_WIRE_DOWN_CHANNELS + PLUGIN_WIRE_UP_CHANNELS)
@@ -52,15 +52,15 @@ enum plugin_wire_kind {
     PLUGIN_WIRE_UNMAKE,   /* a: the factory; token: the instance */
     PLUGIN_WIRE_ACTIVATE, /* values: the context; the answer has the result in a */
     PLUGIN_WIRE_DEACTIVATE,
-    /* One-way messages of the host. Those but for SERVE are sent in a channel instead, and answered with RETURN, if the
-     * thread of the host serves a request of the worker there. */
+    /* One-way messages of the host. All except SERVE are sent in a channel instead, and answered with RETURN, if the
+     * host's thread is serving a request of the worker there. */
     PLUGIN_WIRE_SERVE = 32, /* a: a channel on which calls arrive from now on */
-    PLUGIN_WIRE_COMPLETE,   /* a: the worker's number of the request; the outcome; b: what DONE has to name, or 0 */
+    PLUGIN_WIRE_COMPLETE,   /* a: the worker's number of the request; the outcome; b: the number for DONE, or 0 */
     PLUGIN_WIRE_CANCELLED,  /* a: the worker's number of the handler; b: whether the call was cancelled */
     PLUGIN_WIRE_DESTROY,    /* a: an object or callback */
-    PLUGIN_WIRE_CONFINE,    /* the first of all, before a file is opened; values: the limits, see below */
+    PLUGIN_WIRE_CONFINE,    /* the first message, before a file is opened; values: the limits, see below */
     PLUGIN_WIRE_HAND_OVER,  /* a: a room, whose descriptor comes with the message; only over the socket */
-    /* Messages of the worker. The host answers each with ANSWER, but for RETURN. */
+    /* Messages of the worker. The host answers each with ANSWER, except RETURN. */
     PLUGIN_WIRE_RETURN = 64,
     PLUGIN_WIRE_CONFINED,      /* the first message; values: a list of the parts of the sandbox that are missing */
     PLUGIN_WIRE_DESCRIBE,      /* the second one; values: what the entry function has returned */
@@ -97,12 +97,12 @@ enum plugin_wire_kind {
 };
 
 /* The values of CONFINE, in this order: the sandbox; the most bytes of memory, seconds of processor time, descriptors,
- * and processes beside its own, each 0 for none or no limit; lists of the paths of its own libraries, of those that it
+ * and processes besides its own, each 0 for none or no limit; lists of the paths of its own libraries, of those that it
  * may read, and of those that it may change; the network, and lists of the ports to which it may connect and on which
  * it may listen. */
 #define PLUGIN_WIRE_LIMITS 11
-/* The most threads of a process with a sandbox and of the processes that it starts. For the kernel, the number of the
- * latter is added. */
+/* The most threads of a sandboxed process and of the processes that it starts, in all. The kernel's limit is this
+ * number plus the number of processes that may be started. */
 #define PLUGIN_WIRE_THREADS_MAX 1024
 #define PLUGIN_WIRE_SANDBOX_NONE 0
 #define PLUGIN_WIRE_SANDBOX_POSSIBLE 1
@@ -118,7 +118,7 @@ enum plugin_wire_kind {
 #define PLUGIN_WIRE_FAIL_TOO_LARGE 4
 #define PLUGIN_WIRE_FAIL_UNCONFINED 5 /* a required part of the sandbox is missing: the details say which */
 
-/* Flags of RETURN, COMPLETE and of answers that are outcomes; those of calls and requests are their own. */
+/* Flags of RETURN, COMPLETE and of answers that are outcomes; calls and requests have other flags. */
 #define PLUGIN_WIRE_SCALAR 1u /* the outcome is `scalar` */
 #define PLUGIN_WIRE_VALUE 2u  /* the outcome is the first of `values` */
 #define PLUGIN_WIRE_ERROR 4u  /* the outcome is an error: `values` are code, message, source */
@@ -143,7 +143,7 @@ typedef struct plugin_wire_message {
     uint32_t count;
     uint32_t has_objects; /* set when the message is read or copied: whether `values` contain an object */
     uint32_t room;        /* the number of the room in which the values are; 0 for none */
-    uint32_t length;      /* how many bytes they take there; with `in_use`, what that was before */
+    uint32_t length;      /* how many bytes they take there; with `in_use`, the previous `*in_use` */
     plugin_wire_rooms *rooms; /* of which that room is one */
     uint32_t *in_use;         /* for values in the channel: how many bytes there are in use */
 } plugin_wire_message;
@@ -156,15 +156,15 @@ typedef struct plugin_wire plugin_wire;
 
 /* Creates the memory, sealed against changes of its size. Returns a descriptor, or -1 and sets errno. */
 int plugin_wire_create(void);
-/* Maps the memory. Returns null, and sets errno, if that is not possible. The descriptor may be closed then. */
+/* Maps the memory. Returns null, and sets errno, if that is not possible. The descriptor may be closed afterwards. */
 plugin_wire *plugin_wire_map(int descriptor, uint32_t side);
 /* Removes the mapping, which no thread may use afterwards. */
 void plugin_wire_unmap(plugin_wire *wire);
 /* Notes that the other side has ended, and wakes all threads that wait for it here. */
 void plugin_wire_end(plugin_wire *wire);
 
-/* Writes a message into a channel and passes the turn. Returns 0; 1, without doing anything, if its values are not
- * in a room and take more than PLUGIN_WIRE_CHANNEL_BYTES, or than is free while the worker reads others. */
+/* Writes a message into a channel and passes the turn. Returns 0; 1, without doing anything, if its values are not in a
+ * room and take more than PLUGIN_WIRE_CHANNEL_BYTES, or more than is free while the worker reads other values. */
 int plugin_wire_send(plugin_wire *wire, uint32_t channel, const plugin_wire_message *message);
 
 #define PLUGIN_WIRE_ARRIVED 0
@@ -176,8 +176,8 @@ int plugin_wire_send(plugin_wire *wire, uint32_t channel, const plugin_wire_mess
  * PLUGIN_WIRE_... */
 int plugin_wire_await(plugin_wire *wire, uint32_t channel, int64_t deadline);
 /* Reads the message in a channel whose turn has come: the host copies it. The worker disposes of the messages on a
- * channel in reverse order, and of each before it sends the next one there, except for nested ones. Returns 0, or 1 if
- * the message is not valid. */
+ * channel in reverse order, and of each one before it sends the next message there, unless that message is nested.
+ * Returns 0, or 1 if the message is not valid. */
 int plugin_wire_receive(plugin_wire *wire, uint32_t channel, plugin_wire_message *message);
 
 /* Frees the values of a message that was received, unpacked or copied, or put into a room and not sent. */
@@ -186,15 +186,15 @@ void plugin_wire_dispose(plugin_wire_message *message);
 /* Returns how many bytes the values of a message take; UINT32_MAX if more than PLUGIN_WIRE_MAX_BYTES. */
 uint32_t plugin_wire_measure(const plugin_wire_message *message);
 
-/* Replaces the values of a message by a copy. Returns 0; 1 if they take more than `limit` bytes or there is no memory:
- * the message then has no values. */
+/* Replaces the values of a message with a copy. Returns 0; 1 if they take more than `limit` bytes or there is no
+ * memory: the message then has no values. */
 int plugin_wire_copy(plugin_wire_message *message, uint32_t limit);
 
-/* Makes the bytes of a one-way message, to be freed. The first eight are the number of those that follow. Returns null
- * if its values take too many bytes, or there is no memory. */
+/* Makes the bytes of a one-way message, which the caller frees. The first eight bytes are the number of the bytes that
+ * follow. Returns null if the values take too many bytes, or there is no memory. */
 uint8_t *plugin_wire_pack(const plugin_wire_message *message, size_t *count);
-/* Reads `count` bytes, those after the first eight. Without shared memory (null), there are no rooms. Returns 0, or 1
- * if they are not valid. */
+/* Reads the `count` bytes that follow the first eight. Without shared memory (null), there are no rooms. Returns 0, or
+ * 1 if they are not valid. */
 int plugin_wire_unpack(plugin_wire *wire, const uint8_t *bytes, size_t count, plugin_wire_message *message);
 
 /* -------------------------------------------------------------------------------------- rooms */
@@ -203,16 +203,17 @@ int plugin_wire_unpack(plugin_wire *wire, const uint8_t *bytes, size_t count, pl
 #define PLUGIN_WIRE_TOO_LARGE 1 /* the values take more than PLUGIN_WIRE_MAX_BYTES */
 #define PLUGIN_WIRE_NO_ROOM 2   /* there are too many rooms, or there is no memory */
 
-/* For the host: moves the values of a message, which are borrowed, into a new room. Returns PLUGIN_WIRE_PUT or a
- * reason, and then does nothing. */
+/* For the host: moves the values of a message, which are borrowed, into a new room. Returns PLUGIN_WIRE_PUT; otherwise
+ * does nothing, and returns the reason. */
 int plugin_wire_put(plugin_wire *wire, plugin_wire_message *message);
 /* For the host: returns the descriptor of a room that it has put values into, to be sent to the worker and closed; -1
  * if that has happened before. From now on the room is the worker's. */
 int plugin_wire_lend(plugin_wire *wire, uint32_t room);
 /* For the host: makes a room for values of the worker. Returns its number, and a descriptor like that of
- * plugin_wire_lend; 0 if there can be none. */
+ * plugin_wire_lend; 0 if that is not possible. */
 uint32_t plugin_wire_give(plugin_wire *wire, int64_t bytes, int *descriptor);
-/* For the host: notes that the worker no longer uses a room with values of the host. Returns 0, or 1 if it had none. */
+/* For the host: notes that the worker no longer uses a room with values of the host. Returns 0, or 1 if the worker had
+ * no such room. */
 int plugin_wire_leave(plugin_wire *wire, uint32_t room);
 /* For the host: closes all rooms, after the end of the worker. There will be no others. */
 void plugin_wire_close_rooms(plugin_wire *wire);
@@ -220,8 +221,8 @@ void plugin_wire_close_rooms(plugin_wire *wire);
  * that is -1. Returns how many; -1, and sets errno. */
 int64_t plugin_wire_post(int socket, const void *bytes, size_t count, int descriptor);
 
-/* For the worker: sets how it gets the descriptor of a room, which may wait, and how it tells the host that it has left
- * one. */
+/* For the worker: sets the functions with which it takes the descriptor of a room, possibly after waiting, and tells
+ * the host that it has left a room. */
 void plugin_wire_set_rooms(plugin_wire *wire, int (*take)(uint32_t room), void (*leave)(uint32_t room));
 /* For the worker: moves the values of a message, which are borrowed, into a room that it was given for them. Returns 0,
  * or 1 if the room cannot be mapped. */

@@ -2,8 +2,8 @@
 /// made.
 ///
 /// The program sets it (`PluginHost.withCallContext`). All calls that the program's call leads to have the same
-/// context, from module to module, until the program's call is over. Modules read it (``HostContext/callContext``), and
-/// cannot change it.
+/// context, from module to module, until the program's call is over. Modules can read it (``HostContext/callContext``),
+/// but not change it.
 public struct CallContext: Sendable, Hashable {
     /// The trace; `nil` if there is none.
     public var trace: TraceContext?
@@ -18,7 +18,7 @@ public struct CallContext: Sendable, Hashable {
     ///   - caller: The name of whoever was authenticated: 1 to `PLUGIN_CALL_CALLER_MAX_BYTES` bytes.
     public init(trace: TraceContext? = nil, caller: String? = nil) { (self.trace, self.caller) = (trace, caller) }
 
-    /// Whether it has neither a trace nor a caller.
+    /// Whether the context has neither a trace nor a caller.
     public var isEmpty: Bool { trace == nil && caller == nil }
 
     /// Checks the name of the caller.

@@ -87,7 +87,7 @@ extension HostContext {
         try perform(.url(url), parameters, origin: origin, timeout: timeout)
     }
 
-    /// Opens a URL with an HTTP method: routes of other methods do not answer. Without a method, as in
+    /// Opens a URL with an HTTP method: routes with other methods do not match. Without a method, as in
     /// `open(_:_:origin:timeout:)`, a URL is opened with ``RouteMethod/get``.
     ///
     /// - Throws: The errors of `open`; ``PluginError/Code/methodNotAllowed`` if the URL matches routes of other methods

@@ -201,8 +201,8 @@ extension PluginError.Code {
     public static let invalidRouteFile: Self = "invalidRouteFile"
     /// A service file is neither JSON nor a property list, or one of its services is not valid.
     public static let invalidServiceFile: Self = "invalidServiceFile"
-    /// The module, route file or service file claims something that another one already has, or what was requested
-    /// contradicts the present state: for instance, a version to be put back would not serve.
+    /// The module, route file or service file claims something that another one already has, or a request contradicts
+    /// the present state: for instance, a version that it puts back would not serve.
     public static let conflict: Self = "conflict"
     /// The module refused to be activated, or one of its hooks failed or took too long.
     public static let activationFailed: Self = "activationFailed"
@@ -210,7 +210,7 @@ extension PluginError.Code {
     public static let missingRequirement: Self = "missingRequirement"
     /// A module waits because a requirement is present only in a version that is not acceptable.
     public static let wrongVersion: Self = "wrongVersion"
-    /// Modules wait for each other in a circle.
+    /// The requirements of modules form a cycle.
     public static let circularRequirement: Self = "circularRequirement"
     /// A module waits for another module that is itself waiting.
     public static let requirementWaits: Self = "requirementWaits"
@@ -243,7 +243,7 @@ extension PluginError {
 
 extension PluginError {
     /// Returns the error for an extension of the binary interface that the host lacks. Not inlined, so that its
-    /// callers, which are on the path of each call, stay small.
+    /// callers, which are part of the call path, stay small.
     @inline(never)
     static func missingExtension(_ name: String, _ code: Code) -> PluginError {
         PluginError(code, "This host lacks the extension \(name). Use a newer host.")

@@ -10,7 +10,7 @@ extension HostContext {
     ///
     /// - Parameters:
     ///   - name: A name for people. At most `PLUGIN_MARK_NAME_MAX_BYTES` bytes of it are kept.
-    ///   - duration: How long the work took that has just ended. Default: the mark is a moment.
+    ///   - duration: How long the work that has just ended took. Default: zero, which marks a moment.
     public func mark(_ name: String, lasting duration: Duration = .zero) {
         guard let profile = plugin_profile_of(host) else { return }
         name.withPluginString { profile.pointee.mark(host, $0, duration.nanoseconds) }

@@ -113,7 +113,7 @@ public struct ServiceHandle: @unchecked Sendable {
     }
 }
 
-/// A service as a type of the caller's, with a function for each action that the caller uses.
+/// A service as a type that the caller defines, with a function for each action that the caller uses.
 ///
 ///     struct HomeClient: ServiceClient {
 ///         static let serviceName = "HomeService"
@@ -132,7 +132,7 @@ public protocol ServiceClient {
     static var serviceName: String { get }
     /// The lowest acceptable version; `nil`, which is the default, for any.
     static var minimumVersion: String? { get }
-    /// Makes a client of a service handle.
+    /// Makes a client from a service handle.
     init(_ service: ServiceHandle)
 }
 

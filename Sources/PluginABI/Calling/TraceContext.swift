@@ -58,7 +58,7 @@ public struct TraceContext: Sendable, Hashable {
     ///   - spanID: The number of the caller's span. Default: a random one.
     ///   - isSampled: Whether the caller may have recorded its part of the trace.
     ///   - tracestate: Entries for tracing systems. Those at the end that exceed `PLUGIN_TRACE_STATE_MAX_BYTES` bytes
-    ///     are left out; all are if the text is not printable ASCII.
+    ///     are left out; all entries are left out if the text is not printable ASCII.
     public init(
         traceID: TraceID = .random(), spanID: SpanID = .random(), isSampled: Bool = false, tracestate: String = ""
     ) {
@@ -80,7 +80,7 @@ public struct TraceContext: Sendable, Hashable {
             let span = UInt64(hexadecimal: text[36..<52]), let flags = UInt8(hexadecimal: text[53..<55]),
             let traceID = TraceID(high, low), let spanID = SpanID(span)
         else { return nil }
-        // Of a later version, only the flag that this version knows is kept.
+        // For a later version, only the flag that this version knows is kept.
         self.init(traceID, spanID, version == 0 ? flags : flags & UInt8(PLUGIN_TRACE_SAMPLED), tracestate)
     }
 
@@ -95,7 +95,7 @@ public struct TraceContext: Sendable, Hashable {
     /// The context as the header `traceparent`: `00-TRACEID-SPANID-FLAGS`.
     public var traceparent: String { "00-\(traceID)-\(spanID)-\(flags.hexadecimal)" }
 
-    /// Returns the context for calls within a span of its own.
+    /// Returns the context for calls that are made within another span.
     ///
     /// - Parameter spanID: The number of that span.
     public func within(_ spanID: SpanID) -> TraceContext { TraceContext(traceID, spanID, flags, tracestate) }

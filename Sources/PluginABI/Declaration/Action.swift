@@ -64,7 +64,7 @@ public struct ActionDeclaration: Sendable {
     let result: ResultDeclaration
     let isAsync: Bool
     var isRemote = false
-    /// Whether calling it twice has the effect of calling it once.
+    /// Whether calling the action twice has the effect of calling it once.
     var isIdempotent = false
     /// The demands of the action on other programs, which the program's guard checks.
     var demands: [String] = []

@@ -2,8 +2,8 @@
 // packs: packs are not specialised, and cost several hundred nanoseconds per call.
 //
 // The initialisers for closures without a result are disfavoured, and so are those in OptionalCalls.swift and
-// UncrossableResults.swift: the compiler then looks at them only if none with a result fits. Otherwise it would try all
-// combinations of the operators in a body of one line once more without a type of the result, which took seconds.
+// UncrossableResults.swift: the compiler then considers them only if none with a result fits. Otherwise, for a body of
+// one line, it would try all combinations of its operators again without a result type, which can take seconds.
 
 // MARK: Synchronous actions with a result
 

@@ -223,7 +223,7 @@ extension ActionInput {
     ///
     ///     Action("search", .required("text", String.self), .rest()) { text, filters in … }
     ///
-    /// Without a rest, a call that passes such a parameter is refused; if it is in the query of a URL, it is dropped
+    /// Without a rest, a call that passes such a parameter is refused; in the query of a URL, the parameter is dropped
     /// instead. A call can also pass the rest by position, after all declared parameters, as a map, whose entries then
     /// count as if they were passed by name. The names `_url`, `_pattern`, `_object`, `_event` and `_parameters`, which
     /// are reserved for the host, are never in the rest.

@@ -54,7 +54,7 @@ extension Action {
 }
 
 extension InvocationInputs {
-    /// Reads all inputs; the error names the argument that is not of its type.
+    /// Reads all inputs; the error names the argument that is not of the declared type.
     @inlinable @inline(__always) mutating func read<Inputs: ActionInputs>(_ type: Inputs.Type) throws -> Inputs.Values {
         do throws(PluginError) {
             let values = try Inputs.read(from: &self)

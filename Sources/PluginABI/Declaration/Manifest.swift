@@ -85,7 +85,7 @@ public protocol ManifestPart: Sendable {
     func add(to module: ModuleDescription)
 }
 
-/// Returns a changed copy of a declaration. Its modifiers use this.
+/// Returns a changed copy of a declaration, for its modifiers.
 func modified<Declaration>(_ declaration: Declaration, _ change: (inout Declaration) -> Void) -> Declaration {
     var copy = declaration
     change(&copy)

@@ -84,7 +84,7 @@ public final class ModuleDescription {
         description.abi_minor = UInt16(PLUGIN_ABI_MINOR)
         description.toolchain = .immortal(Toolchain.current)
         description.manifest = .immortal(json)
-        // The manifest's text now contains them.
+        // The text of the manifest contains these declarations.
         (targets, types, routes, services, hooks, events, requirements, interceptors) = ([], [], [], [], [], [], [], [])
         permissions = []
         described = UnsafeBufferPointer(start: .immortal(functions), count: functions.count)

@@ -1,6 +1,6 @@
 /// Something that the module needs to reach if the host runs it in a process of its own, in a sandbox.
 ///
-///     Permission(toRead: "/srv/pictures", "They are what thumbnails are made of.")
+///     Permission(toRead: "/srv/pictures", "Thumbnails are made from these pictures.")
 ///     Permission(toConnectTo: 443, "The pictures of some shops are on their own servers.")
 ///
 /// A permission grants nothing by itself: until a rule in the configuration of the host grants it, an isolated module
@@ -28,7 +28,7 @@ public struct Permission: ManifestPart {
     ///   - reason: What the module needs it for.
     public init(toWrite path: String, _ reason: String) { self.init("write", .string(path), reason) }
 
-    /// Asks to connect to a TCP port of any computer.
+    /// Asks to connect to a TCP port on any computer.
     ///
     /// - Parameters:
     ///   - port: 1 to 65,535.
@@ -56,7 +56,7 @@ public struct Permission: ManifestPart {
     ///   - reason: What the module needs it for.
     public init(toReadVariable name: String, _ reason: String) { self.init("environment", .string(name), reason) }
 
-    /// Asks for all of the network: TCP, UDP, and names of computers.
+    /// Asks for use of the whole network: TCP, UDP and name resolution.
     ///
     /// - Parameter reason: What the module needs it for.
     public init(toUseNetwork reason: String) { self.init("network", true, reason) }
@@ -70,7 +70,7 @@ public struct Permission: ManifestPart {
 }
 
 /// Makes the module wait unless the host runs it in a process of its own. The constructors and the entry function of a
-/// file run in any case, because the host reads the manifest after that.
+/// file run in any case, before the host reads the manifest.
 public struct RequiresIsolation: ManifestPart {
     public init() {}
 

@@ -37,8 +37,8 @@ public struct Requires: ManifestPart {
     /// module, and its error states the reason.
     public init(abiMinor: Int) { (subject, versions) = (.abiMinor(abiMinor), "*") }
 
-    /// Makes the requirement optional: the module starts even if the required module or service is missing, but after
-    /// it if it is present in time. Has no effect on a requirement of the binary interface.
+    /// Makes the requirement optional: the module starts even if the required module or service is missing. If that is
+    /// present in time, the module starts after it. Has no effect on a requirement of the binary interface.
     public func optional() -> Self { modified(self) { $0.isOptional = true } }
 
     public func add(to module: ModuleDescription) {

@@ -42,9 +42,9 @@ public struct Route: ManifestPart {
     /// Adds one sentence about what the route opens.
     public func summary(_ text: String) -> Self { modified(self) { $0.summary = text } }
 
-    /// Makes a URL from outside the program show the page that the action makes, if the program has a navigator for it.
-    /// With ``Transition/none`` (the default), and for callers inside the program, opening the URL only returns the
-    /// page.
+    /// Makes a URL from outside the program show the page that the action makes, if the program has a navigator that
+    /// shows such pages. With ``Transition/none`` (the default), and for callers inside the program, opening the URL
+    /// only returns the page.
     public func transition(_ transition: Transition) -> Self { modified(self) { $0.transition = transition } }
 
     /// Makes the route answer one HTTP method only. Without it, the route answers every method.

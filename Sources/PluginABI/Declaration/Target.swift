@@ -74,7 +74,7 @@ extension Target where Instance == Never {
 ///         Action("next", .instance()) { cursor in cursor.next() }
 ///     }
 ///
-/// An action makes one with ``HostContext/object(_:)``.
+/// An action makes such an object with ``HostContext/object(_:)``.
 public struct ObjectType<Instance: Sendable>: ManifestPart {
     @usableFromInline let declaration: ObjectTypeDeclaration
 

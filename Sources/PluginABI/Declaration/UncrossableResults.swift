@@ -2,7 +2,7 @@
 // lose the result into a compile error: `Action` without `try` does not compile, and the deprecation says what to do.
 //
 // Swift lets a closure of one line drop its result where `Void` is expected. An overload that is unavailable would
-// therefore lose against the initialisers for closures without a result; one that is deprecated wins.
+// therefore lose to the initialisers for closures without a result; one that is deprecated wins.
 
 extension Action {
     /// Refuses a closure with no input whose result cannot cross the boundary. Always throws.

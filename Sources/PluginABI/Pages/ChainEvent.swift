@@ -97,7 +97,7 @@ extension Action where Instance: Sendable {
     ///         }
     ///     }
     ///
-    /// This makes an action named `handle.shop.choose`. An ordinary ``Action`` of that name can declare the event's
+    /// The handler is an action named `handle.shop.choose`. An ordinary ``Action`` of that name can declare the event's
     /// parameters with their types. An error of the handler is reported to the emitter, and the next handler is asked.
     public static func handle(
         _ event: String, _ body: @escaping @Sendable (Instance, ChainEvent) throws -> ChainReply
@@ -126,7 +126,7 @@ extension Action where Instance: Sendable {
     ///     }
     ///
     /// At each object, the handler of the event itself is asked first, then those with a prefix, longer ones first.
-    /// This makes an action named `handles.` followed by the prefix.
+    /// The handler is an action whose name is `handles.` followed by the prefix.
     ///
     /// - Parameters:
     ///   - prefix: The beginning of the names. Default: all events.

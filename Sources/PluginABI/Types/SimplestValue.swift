@@ -7,7 +7,7 @@ enum SimplestValue {
 
     /// The values of a recording, by their types: each is made once, however many others it is a part of.
     final class Memory {
-        /// `nil` for a type of which no value can be made, or of which one is being made: it would contain itself.
+        /// `nil` for a type without a possible value, and for one whose value is being made and would contain itself.
         fileprivate var values: [ObjectIdentifier: Any?] = [:]
     }
 
@@ -37,7 +37,7 @@ enum SimplestValue {
     /// Returns a key of a synthesized enumeration of keys.
     static func key<Key: CodingKey>(_ type: Key.Type) -> Key? { firstCase(type) }
 
-    /// Returns the first case of an enumeration without payloads that need memory of their own; `nil` for other types.
+    /// Returns the first case of an enumeration whose payloads, if any, contain no references; `nil` for other types.
     private static func firstCase<T>(_ type: T.Type) -> T? {
         // The first word of a type's metadata is its kind.
         let kind = unsafeBitCast(type as Any.Type, to: UnsafePointer<Int>.self).pointee
@@ -50,7 +50,7 @@ enum SimplestValue {
     }
 }
 
-/// A decoder that answers everything with the simplest value.
+/// A decoder that answers every request with the simplest value.
 struct SimplestDecoder: Decoder, SingleValueDecodingContainer {
     let depth: Int
     let text: String

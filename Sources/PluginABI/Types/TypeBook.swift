@@ -59,8 +59,8 @@ final class TypeBook {
         guard !without.contains(name) else {
             if crashing.insert(ObjectIdentifier(type)).inserted {
                 notes.append(
-                    "\(type) has no type: its code crashes when it is asked, in init(from:), allCases, rawValue or "
-                        + "valueType. Make it ValueTyped to declare what it is.")
+                    "\(type) has no type: its code crashes while the type is derived, in init(from:), allCases, "
+                        + "rawValue or valueType. Make it ValueTyped to declare what it is.")
             }
             return false
         }
@@ -83,15 +83,15 @@ final class TypeBook {
         let identifier = ObjectIdentifier(type)
         if let named = known[identifier] { return named }
         if let named = reference(to: identifier) { return named }
-        // A type that is declared as itself can be anything.
+        // A type whose declaration refers to the type itself can be anything.
         guard path.count < Self.depthMax, !resolving.contains(identifier) else { return Named(.any) }
         let named = derive(type)
-        // Any other type inside a record may refer to that record.
+        // Inside a record, the result for any other type may refer to that record, so it is not kept.
         if path.isEmpty || declaredNames[identifier] != nil { known[identifier] = named }
         return named
     }
 
-    /// Returns the name of a record that is being derived, if it is inside a list or map of itself; else its kind.
+    /// Returns the name of a record that is being derived or, outside lists and maps, its kind; `nil` for other types.
     private func reference(to type: ObjectIdentifier) -> Named? {
         var isInCollection = false
         for step in path.reversed() {
@@ -164,7 +164,7 @@ final class TypeBook {
     private func enumeration<T: RawRepresentable & CaseIterable>(_ type: T.Type) -> Named {
         let raw = name(of: T.RawValue.self)
         guard raw.kind == .string || raw.kind == .int, begins(type) else { return raw }
-        // A type with a description of its own may say anything.
+        // The description of such a type may be any text, not only the name of the case.
         let hasNames = !(type is any CustomStringConvertible.Type)
         var cases: [(name: String?, value: Value)] = []
         for element in T.allCases.prefix(Self.casesMax + 1) {
@@ -245,7 +245,7 @@ final class TypeBook {
     /// Returns a name for a record or enumeration; `nil` if there are too many.
     private func reserve(_ type: Any.Type) -> String? {
         guard declaredNames.count < Self.typesMax else { return nil }
-        // `Shop.Draft` in the module `App` is `Draft` or, if there is another one, `Shop.Draft`.
+        // `Shop.Draft` in the module `App` is `Draft` or, if that name is taken, `Shop.Draft`.
         let short = Self.word(String(describing: type))
         let long = Self.word(String(reflecting: type).split(separator: ".").dropFirst().joined(separator: "."))
         var name = names.contains(short) && !long.isEmpty ? long : short

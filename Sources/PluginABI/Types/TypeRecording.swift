@@ -1,9 +1,9 @@
-/// A record of what a type requests from a decoder, which answers with the simplest values, such as 0 and empty lists.
+/// A recording of what a type requests from a decoder, which answers with the simplest values: 0, empty lists.
 final class TypeRecording {
     struct Field {
         let key: String
         let type: Any.Type
-        /// Whether the type also accepts that the field is missing.
+        /// Whether the field may be missing.
         let isOptional: Bool
     }
 
@@ -16,11 +16,11 @@ final class TypeRecording {
     private(set) var fields: [Field] = []
     /// The reason why the fields do not describe a value completely: the end of a sentence.
     private(set) var problem: String?
-    /// Whether it is an enumeration with payloads, which Swift encodes in a form of its own.
+    /// Whether the type is an enumeration with payloads, which Swift encodes in a special form.
     private(set) var isEnumeration = false
     fileprivate let memory = SimplestValue.Memory()
 
-    /// Decodes a value of the type twice. The second decoder answers that there is nothing.
+    /// Decodes a value of the type twice. The second decoder refuses every request.
     init<T: Decodable>(of type: T.Type, in book: TypeBook) {
         var made: T?
         do {
@@ -79,12 +79,12 @@ final class TypeRecording {
     /// Makes a value for a field.
     func make<T: Decodable>(_ type: T.Type, for key: String) throws -> T {
         if let value = SimplestValue.make(type, depth: 0, memory) { return value }
-        problem = "the field “\(key.shortened)” has the type \(type), of which no sample value can be made."
+        problem = "the field “\(key.shortened)” has the type \(type), for which no sample value can be made."
         throw NothingThere()
     }
 }
 
-/// An answer of the decoders here: there is nothing of that kind.
+/// The error of these decoders for a request that they do not answer with a value.
 struct NothingThere: Error, CustomStringConvertible {
     var description: String { "there is nothing to decode." }
 }
@@ -173,7 +173,7 @@ private final class Refusal {
     var count = 0
 }
 
-/// A decoder that says that there is nothing, and counts how often it is asked.
+/// A decoder that refuses every request for a value, and counts the requests.
 private struct RefusingDecoder: Decoder, SingleValueDecodingContainer {
     let refusal: Refusal
     var codingPath: [any CodingKey] { [] }

@@ -57,7 +57,7 @@
         }
     }
 
-    // `block.header` is not used, because each access would check for exclusivity and copy the header.
+    // `block.header` is not used, because each access would check that it is exclusive, and copy the header.
 
     var entryCount: Int { block.withUnsafeMutablePointerToHeader { $0.pointee.entryCount } }
 

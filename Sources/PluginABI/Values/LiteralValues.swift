@@ -49,7 +49,7 @@ extension EncodedValues {
         }
     }
 
-    /// Encodes values of which some are converted first.
+    /// Encodes values, some of which must be converted first.
     private init(converting elements: [(String, LiteralValue)]) {
         do throws(PluginError) {
             let values = try elements.enumerated().map { (index, element) throws(PluginError) in

@@ -1,5 +1,5 @@
-/// A value as it can be written in a literal of parameters, whether it can be passed or not. Serves the messages of the
-/// compiler only.
+/// A value as it can be written in a literal of parameters, whether or not it can be passed. Exists only for the
+/// sake of clear compiler errors.
 public protocol LiteralPart {}
 
 extension Array: LiteralPart {}
@@ -20,7 +20,7 @@ public struct MixedNamedValues: ExpressibleByDictionaryLiteral {
     public init(dictionaryLiteral elements: (String, (any LiteralPart)?)...) {}
 }
 
-/// Ready-made values beside the nested list or map.
+/// Makes values for a literal that also contains a nested list or map.
 extension Optional where Wrapped == any LiteralPart {
     /// No value.
     public static var null: Self { Value.null }

@@ -18,7 +18,7 @@ public struct ValueReader: Sendable {
 
     /// - Parameters:
     ///   - value: The whole value.
-    ///   - path: The name of the whole in errors.
+    ///   - path: The name of the whole value in errors.
     public init(_ value: Value, path: String) { (self.value, self.path) = (value, path) }
 
     init(_ value: Value?, at path: String) { (self.value, self.path) = (value, path) }

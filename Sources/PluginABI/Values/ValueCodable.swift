@@ -54,7 +54,7 @@ enum CodingPath {
         }
     }
 
-    /// Returns a coding error as one of a value.
+    /// Converts a coding error to an error about a value.
     static func pluginError(_ code: PluginError.Code, _ error: any Error) -> PluginError {
         var (path, problem) = ([] as [any CodingKey], PluginError(code, String(describing: error)))
         switch error {
@@ -74,7 +74,7 @@ enum CodingPath {
         return problem
     }
 
-    /// Returns where a path leads: `[1].url`.
+    /// Returns a coding path as text: `[1].url`.
     static func text(_ path: [any CodingKey]) -> String {
         path.map { key in key.intValue.map { "[\($0)]" } ?? ValueFault.step(key.stringValue) }.joined()
     }

@@ -1,9 +1,9 @@
-// The wording of errors about values. The error that a type throws contains the problem and its path in the value. They
-// become a sentence when it is known what the value is: a parameter, a part of one, a result.
+// The wording of errors about values. The error that a type throws contains the problem and its path in the value. The
+// problem becomes a sentence once the role of the value is known: a parameter, a part of one, or a result.
 
 /// The problem with a value, and where in the value it is.
 final class ValueFault: Sendable {
-    /// The path in the whole value: `[1].url`; empty for the whole.
+    /// The path in the whole value: `[1].url`; empty for the whole value.
     let path: String
     /// The problem: the end of a sentence without its full stop (`is missing`), or a whole sentence.
     let problem: String
@@ -15,7 +15,7 @@ final class ValueFault: Sendable {
 
     /// The role of the whole value.
     enum Whole {
-        /// It is not known.
+        /// The role is not known.
         case value
         case parameter(String)
         case result
@@ -23,7 +23,7 @@ final class ValueFault: Sendable {
 
     /// Returns the message.
     ///
-    /// - Parameter owner: The action that the whole belongs to; empty if it is not known.
+    /// - Parameter owner: The action that the whole value belongs to; empty if it is not known.
     func message(_ whole: Whole, of owner: String) -> String {
         let subject: String
         switch whole {
@@ -55,7 +55,7 @@ final class ValueFault: Sendable {
         }
         let cases = cases(of: known)
         guard cases.count > 1 else {
-            return "is \(raw.quoted); it may only be \(cases.first ?? "what \(type) has no case for")"
+            return "is \(raw.quoted); it may only be \(cases.first ?? "a case of \(type), which has none")"
         }
         if cases.count > casesMax {
             return "is \(raw.quoted); it may be \(cases[..<casesMax].joined(separator: ", ")) or another of the "
@@ -84,7 +84,7 @@ extension PluginError {
         PluginError(code, ValueFault(path: "", problem: problem, isSentence: false), .value, of: "")
     }
 
-    /// Returns the error of a part as one of the whole.
+    /// Returns the error of a part of a value as an error of the whole value.
     ///
     /// - Parameter step: Where the part is: `.url`, `[1]`.
     func within(_ step: String) -> PluginError {
@@ -94,12 +94,12 @@ extension PluginError {
         return PluginError(code, place, .value, of: "", source: source)
     }
 
-    /// Returns the error as one of a whole that is known. The message of an error that is not about a value stays as it
-    /// is, after the name of the owner.
+    /// Returns the error with a message that states the role of the value. If the error is not about a value, its
+    /// message stays unchanged after the name of the owner.
     ///
     /// - Parameters:
-    ///   - whole: What the value is.
-    ///   - owner: The action that it belongs to; empty if it is not known.
+    ///   - whole: The role of the value.
+    ///   - owner: The action that the value belongs to; empty if it is not known.
     func about(_ whole: ValueFault.Whole, of owner: String) -> PluginError {
         var error = PluginError(
             code, fault ?? ValueFault(path: "", problem: message, isSentence: true), whole, of: owner, source: source)

@@ -89,7 +89,7 @@ extension ModuleManifest.Action {
         return obstacle
     }
 
-    /// The action without what is only for people.
+    /// The action without its summaries, which are only for people.
     var plain: Self {
         var plain = self
         plain.summary = ""

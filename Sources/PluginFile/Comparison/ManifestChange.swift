@@ -4,9 +4,9 @@ package import PluginABI
 package struct ManifestChange: Sendable, Equatable {
     package enum Kind: String, Sendable { case added, changed, removed }
 
-    /// The weight of a change, which a version must express, from the least to the most.
+    /// The weight of a change, in ascending order. The version of the module must reflect it.
     package enum Weight: Int, Sendable, Comparable {
-        /// A change behind the interface.
+        /// A change that does not affect callers.
         case patch
         /// Callers that work with the old version work with the new one.
         case addition
@@ -37,13 +37,13 @@ package struct ManifestComparison: Sendable {
     package let old: SemanticVersion
     package let new: SemanticVersion
     package private(set) var changes: [ManifestChange] = []
-    /// The services whose own versions do not say what has changed, each as a sentence.
+    /// The services whose own versions do not reflect their changes, each as a sentence.
     package private(set) var serviceProblems: [String] = []
     private var types: TypeComparison
 
     /// Compares two versions of a module.
     ///
-    /// - Throws: `invalidManifest` if they are manifests of two modules.
+    /// - Throws: `invalidManifest` if they are manifests of different modules.
     package init(from old: ModuleManifest, to new: ModuleManifest) throws(PluginError) {
         guard old.name == new.name else {
             throw PluginError(
@@ -67,13 +67,13 @@ package struct ManifestComparison: Sendable {
     /// The largest weight of the changes; `nil` if there are none.
     package var weight: ManifestChange.Weight? { changes.map(\.weight).max() }
 
-    /// The lowest version that says what has changed. An unchanged manifest may keep its version.
+    /// The lowest version that reflects the changes. An unchanged manifest may keep its version.
     package var requiredVersion: SemanticVersion {
         guard let weight, old.prerelease.isEmpty else { return old }
         return old.next(for: weight)
     }
 
-    /// The reason why the version is wrong, as a sentence; `nil` if it says what has changed.
+    /// The reason why the version is wrong, as a sentence; `nil` if it reflects the changes.
     package var problem: String? {
         if new < old { return "The version \(new) is lower than \(old): hosts prefer the old one." }
         guard let weight, new.release < requiredVersion.release || new == old else { return nil }
@@ -175,7 +175,7 @@ extension ManifestComparison {
         }
     }
 
-    /// Compares services, each with the one that serves its callers now: that of its major version.
+    /// Compares each service with the new one that serves its callers: the lowest one whose version is not lower.
     private mutating func services(from old: ModuleManifest, to new: ModuleManifest) {
         var served: [ServedInterface] = []
         for service in old.services {
@@ -244,7 +244,7 @@ extension ManifestComparison {
         if new.abiMinor > old.abiMinor {
             add(
                 .changed, .addition, "\"abiMinor\"",
-                "is \(new.abiMinor) now: hosts that are older do not load the module")
+                "is \(new.abiMinor) now: older hosts do not load the module")
         }
         if Set(old.hooks) != Set(new.hooks) || old.isExclusive != new.isExclusive {
             add(.changed, .patch, "\"hooks\"", "lists \(new.hooks.map(\.rawValue).joined(separator: ", ")) now")
@@ -252,13 +252,13 @@ extension ManifestComparison {
     }
 }
 
-/// The interface of a service, and the one that serves its callers now.
+/// The interface of an old service, and the new service that serves its callers.
 private struct ServedInterface {
     let service: ModuleManifest.Service
     let other: ModuleManifest.Service
-    /// The reason why callers of the service could fail, other than by the records and enumerations that it refers to.
+    /// The reason why callers of the service could fail, apart from changes in the types of ``reached``.
     var obstacle: String?
-    /// Whether the actions differ, apart from these.
+    /// Whether the actions differ, apart from such changes.
     let isChanged: Bool
     /// The records and enumerations that the types of its actions refer to.
     var reached: Set<TypeComparison.Pair> = []
@@ -289,7 +289,7 @@ extension ModuleManifest.Service {
 }
 
 extension SemanticVersion {
-    /// The next version that says that something has changed. In 0.x, minor versions may break callers.
+    /// Returns the lowest next version that reflects a change of this weight. In 0.x, minor versions may break callers.
     fileprivate func next(for weight: ManifestChange.Weight) -> SemanticVersion {
         switch weight {
         case .breaking: major > 0 ? SemanticVersion(major + 1, 0, 0) : SemanticVersion(0, minor + 1, 0)

@@ -1,14 +1,14 @@
 import PluginABI
 
-/// A comparison of what two manifests say about values, with the records and enumerations that these consist of.
+/// A comparison of the types in two manifests, including the records and enumerations that they refer to.
 ///
 /// Each pair of records or enumerations is compared once, no matter how many others refer to it.
 struct TypeComparison {
-    /// The use of values of a type by callers.
+    /// How callers use the values of a type.
     enum Use: Hashable {
-        /// They pass them: the new type must accept what the old one did.
+        /// They pass the values: the new type must accept what the old one did.
         case passed
-        /// They get them: values of the new type must be values of the old one, too.
+        /// They get the values: values of the new type must be values of the old one, too.
         case returned
     }
 
@@ -27,7 +27,7 @@ struct TypeComparison {
     /// In the order in which they were found.
     private(set) var pairs: [Pair] = []
     private var known: Set<Pair> = []
-    /// The pairs that are referred to by the fields of each of the pairs that were compared.
+    /// The pairs that the fields of each compared pair refer to.
     private var references: [Pair: Set<Pair>] = [:]
     private var differences: [Pair: [(weight: ManifestChange.Weight, detail: String)]] = [:]
     private var compared = 0
@@ -52,7 +52,7 @@ struct TypeComparison {
         return fits ? (old == new ? nil : .addition) : .breaking
     }
 
-    /// Returns whether each value of one type is one of the other.
+    /// Returns whether each value of the type `part` is also a value of the type `whole`.
     private mutating func fits(
         _ part: DeclaredType, in whole: DeclaredType, _ use: Use, _ reached: inout Set<Pair>
     ) -> Bool {
@@ -75,7 +75,7 @@ struct TypeComparison {
         }
     }
 
-    /// Adds a pair to those that are compared. Returns false if there are too many.
+    /// Adds a pair to those to compare. Returns false if there are too many.
     private mutating func reach(_ part: String, _ whole: String, _ use: Use, _ reached: inout Set<Pair>) -> Bool {
         let pair =
             switch use {
@@ -174,7 +174,7 @@ extension TypeComparison {
         return changes
     }
 
-    /// Returns the pairs that have changed, or refer to one that has, with what has changed: `the record Draft has no
+    /// Returns the pairs that have changed, or refer to one that has, each with the change: `the record Draft has no
     /// field “url”`.
     ///
     /// - Parameter least: The least weight of a change that counts.

@@ -118,9 +118,10 @@ struct ELFDynamic {
         return names
     }
 
-    /// Returns an equal text in memory that all files share: most modules need the same libraries. Only ASCII texts are
-    /// shared, since equal ASCII texts have the same bytes, and only short ones, and not too many: files can contain
-    /// any names, and shared memory is never freed.
+    /// Returns an equal text in memory that all files share, since most modules need the same libraries.
+    ///
+    /// Only ASCII texts are shared, since equal ASCII texts have the same bytes. Their length and number are limited,
+    /// since files can contain any names, and shared memory is never freed.
     private static func shared(_ name: String) -> String {
         guard name.utf8.count <= 64, name.utf8.allSatisfy({ $0 < 0x80 }) else { return name }
         return sharedNames.withLock { names in
@@ -143,7 +144,7 @@ struct ELFDynamic {
         return try name(at: offset).split(separator: ":").map(String.init)
     }
 
-    /// Checks the entries without which the dynamic linker would end the process.
+    /// Checks the entries that make the dynamic linker end the process if they are missing or wrong.
     private func checkEntrySizes() throws(PluginError) {
         let expected: [(tag: Tag, table: Tag, size: UInt64)] = [
             (.symbolEntry, .symbols, 24), (.relocationEntry, .relocations, 24), (.relativeEntry, .relatives, 8),

@@ -2,18 +2,17 @@ package import PluginABI
 
 /// The symbols that a file exports besides the entry function.
 package struct ELFExports: Sendable, Equatable {
-    /// The names of those that are not of Swift, sorted.
+    /// The names of the symbols that are not Swift symbols, sorted.
     package var names: [String] = []
-    /// The address of each of them in the file.
+    /// The address of each of these symbols in the file.
     package var addresses: [String: UInt64] = [:]
     /// The number of Swift symbols, whose names contain the name of their Swift module.
     package var swiftCount = 0
 }
 
 extension ELFSymbols {
-    /// Returns the exported symbols. Omits
-    /// symbols that every linker makes; the weak and unique symbols of inline functions and templates, which other
-    /// libraries may define as well; and the entry function.
+    /// Returns the exported symbols. Omits the entry function, the symbols that every linker makes, and the weak and
+    /// unique symbols of inline functions and templates, which other libraries may define as well.
     ///
     /// Stops after ``textLimit`` bytes of names, because names can share bytes in the file.
     ///

@@ -77,14 +77,14 @@ package struct ELFSections {
         }
     }
 
-    /// Returns the sections with a name that are part of the memory of the image and have content in the file.
+    /// Returns the sections of this name that are part of the memory of the image and have content in the file.
     ///
     /// - Throws: `invalidFile` if the table of names is not in the file.
     package func loaded(named name: StaticString) throws(PluginError) -> [Section] {
         try all(named: name).filter(\.isInMemory).map { Section(address: $0.address, size: $0.size) }
     }
 
-    /// Returns the sections with a name that have content in the file, which may be outside of the file.
+    /// Returns the sections of this name that have content in the file. Their extents have not been checked.
     ///
     /// - Throws: `invalidFile` if the table of names is not in the file.
     func all(named name: StaticString) throws(PluginError) -> [Part] {
@@ -101,7 +101,7 @@ package struct ELFSections {
         return parts
     }
 
-    /// Returns the section with a number; `nil` if it has no content in the file.
+    /// Returns the section with this number; `nil` if it has no content in the file.
     private func part(_ index: UInt64) throws(PluginError) -> Part? {
         let at = header.sectionHeaders + index * 64
         guard try file.word(at: at + 4) == 1 else { return nil }  // SHT_PROGBITS

@@ -101,7 +101,7 @@ package struct ManifestSeal: Sendable {
     /// Reads the manifest.
     ///
     /// - Parameters:
-    ///   - withTypes: Whether that with types is read, if there is one.
+    ///   - withTypes: Whether the manifest with types is read, if the seal has one.
     ///   - path: The path of the file in errors.
     /// - Throws: `invalidManifest`.
     package func parsedManifest(withTypes: Bool = false, path: String) throws(PluginError) -> ModuleManifest {
@@ -115,11 +115,11 @@ package struct ManifestSeal: Sendable {
         }
     }
 
-    /// Returns what the manifests of the seal and of the code differ in; `nil` if they say the same.
+    /// Returns how the manifests of the seal and of the code differ; `nil` if they have the same content.
     ///
     /// - Parameters:
     ///   - text: The text of the manifest of the code.
-    ///   - manifest: The same, parsed; `nil` if only the texts are compared.
+    ///   - manifest: The same manifest, parsed; `nil` if only the texts are compared.
     ///   - minor: The minor version of the binary interface in the description.
     func difference(from text: String, _ manifest: ModuleManifest?, minor: UInt16) -> String? {
         if self.manifest.utf8.elementsEqual(text.utf8) { return nil }

@@ -1,7 +1,7 @@
 package import PluginABI
 
-/// Adds seals to files that are linked already. It only appends: a section, the names of sections, and section headers.
-/// Program headers and segments stay as they are, except that the ELF header states where the section headers are.
+/// Adds seals to files that are already linked. It only appends: a section, the names of sections, and section headers.
+/// Program headers and segments stay as they are; the ELF header is changed to refer to the new section headers.
 package enum SealWriter {
     /// Returns the bytes of a file with a seal; the same bytes if it has an equal one already, or if the build has
     /// embedded the same manifest.
@@ -25,7 +25,7 @@ package enum SealWriter {
         let found = try sections.all(named: ManifestSeal.section)
         try file.check(found.count <= 1, else: "it has \(found.count) seals, expected one at most")
         if found.first?.isInMemory == true {
-            // The code refers to its bytes, so they are never replaced, even if they are damaged.
+            // The code refers to the bytes of an embedded seal, so they are never replaced, even if they are damaged.
             let embedded = try ManifestSeal(of: file, sections)
             if let difference = embedded?.difference(from: seal.manifest, nil, minor: seal.abiMinor) {
                 throw PluginError(

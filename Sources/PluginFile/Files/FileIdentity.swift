@@ -27,7 +27,7 @@ package struct FileIdentity: Hashable, Sendable, Codable {
     /// An identity that no file has, for a module that does not come from a file.
     package static let none = FileIdentity(stat())
 
-    /// Reads the identity of the file at a path, links followed; `nil` if it cannot be read.
+    /// Reads the identity of the file at a path, following links; `nil` if it cannot be read.
     package init?(path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }

@@ -16,7 +16,7 @@ extension String {
         return String(decoding: before[...last], as: UTF8.self)
     }
 
-    /// The bytes of the last component; an empty range behind the slashes if the path consists of slashes.
+    /// The bytes of the last component; an empty range after the slashes if the path consists of slashes.
     private var nameRange: Range<String.UTF8View.Index> {
         let (path, slash) = (utf8, UInt8(ascii: "/"))
         guard let last = path.lastIndex(where: { $0 != slash }) else { return path.endIndex..<path.endIndex }

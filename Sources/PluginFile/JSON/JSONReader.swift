@@ -12,7 +12,7 @@ package struct JSONReader {
         /// Whether the text is a file that people write. Then an object with a duplicate name is refused; otherwise the
         /// first entry counts.
         var isFile = false
-        /// Whether a number is refused that is not a whole number of 64 bits, but whose nearest double is one.
+        /// Whether a number is refused if its nearest double is a 64-bit whole number, but the number itself is not.
         var keepsWholeNumbers = false
 
         /// The rules for a value that passes between host and module.
@@ -114,7 +114,7 @@ package struct JSONReader {
         let comma = index
         guard take(UInt8(ascii: ",")) else { return false }
         guard next() != end else {
-            throw MalformedText("is not valid JSON: a “,” stands after the last element,", at: comma)
+            throw MalformedText("is not valid JSON: a “,” follows the last element,", at: comma)
         }
         return true
     }
@@ -236,7 +236,7 @@ package struct JSONReader {
         return nil
     }
 
-    /// Reads white space and, if the next byte is this one, that byte. Returns whether it was.
+    /// Skips white space, and reads the next byte if it is this one. Returns whether it was.
     private mutating func take(_ byte: UInt8) -> Bool {
         guard next() == byte else { return false }
         index += 1

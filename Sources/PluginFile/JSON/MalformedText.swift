@@ -2,7 +2,7 @@
 struct MalformedText: Error {
     /// The problem: the end of a sentence that begins with the name of the text.
     private let problem: String
-    /// Where, as the number of a byte; `nil` for the whole text.
+    /// The position of the problem, as the number of a byte; `nil` for the whole text.
     private let position: Int?
     private let advice: String
 
@@ -18,7 +18,7 @@ struct MalformedText: Error {
         position.map { "\(problem) at \(Self.lineAndColumn($0, in: text)).\(advice)" } ?? problem
     }
 
-    /// Returns the line and the column of a byte, both from 1: `line 3, column 5`. Columns count characters of Unicode.
+    /// Returns the line and the column of a byte, both from 1: `line 3, column 5`. Columns count Unicode scalars.
     static func lineAndColumn(_ position: Int, in text: UnsafeRawBufferPointer) -> String {
         let before = text.prefix(max(0, min(position, text.count)))
         let line = before.count { $0 == UInt8(ascii: "\n") } + 1

@@ -29,7 +29,7 @@ package indirect enum DeclaredType: Sendable, Hashable {
         }
     }
 
-    /// Whether it says no more than a kind.
+    /// Whether the type is only a kind.
     package var isPlain: Bool {
         if case .kind = self { return true }
         return false
@@ -115,7 +115,7 @@ extension ManifestNode {
             }
             return error(
                 "\"\(key)\" is \"\(text.shortened)\", which is not a type: write a kind such as string, the name of a "
-                    + "record, an enumeration or an object type, list<…> or map<…>, each possibly with one ? behind it, "
+                    + "record, an enumeration or an object type, list<…> or map<…>, each possibly followed by one ?, "
                     + "at most \(DeclaredType.depthLimit) levels deep")
         }
     }

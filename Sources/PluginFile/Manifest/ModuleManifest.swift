@@ -38,7 +38,8 @@ package struct ModuleManifest: Sendable, Equatable {
     /// Whether calls may overlap.
     package enum Concurrency: String, Sendable, CaseIterable { case concurrent, serial }
 
-    /// When a module starts in a host that starts modules when they are needed: `automatic` as its hooks suggest.
+    /// When a module starts in a host that starts modules when they are needed. For `automatic`, its hooks, its
+    /// subscriptions and whether it is exclusive decide.
     package enum Start: String, Sendable, CaseIterable { case automatic, eager, lazy }
 
     /// The levels of modules, in the order in which they start.

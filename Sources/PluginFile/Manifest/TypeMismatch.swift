@@ -2,7 +2,7 @@ package import PluginABI
 
 extension ValueTypes {
     /// Returns why a value is not of a type, as the end of a sentence that begins with a path in the value, such as
-    /// `drafts[1].url is missing`; `nil` if it is. Fields that a record does not declare are accepted.
+    /// `drafts[1].url is missing`; `nil` if it is of that type. Fields that a record does not declare are accepted.
     ///
     /// - Parameter path: The name of the value in the sentence.
     package func mismatch(of value: Value, _ type: DeclaredType, at path: String) -> String? {

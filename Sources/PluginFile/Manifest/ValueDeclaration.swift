@@ -36,7 +36,7 @@ package struct ValueTypes: Sendable, Equatable {
     /// In declared order.
     package private(set) var all: [ModuleManifest.ValueType] = []
     private var positions: [String: Int] = [:]
-    /// The fields of each record, to be looked up.
+    /// The fields of each record, for looking them up.
     private(set) var records: [String: Record] = [:]
     /// The values of the cases of each enumeration.
     private(set) var cases: [String: Set<Value>] = [:]
@@ -107,7 +107,7 @@ package struct ValueTypes: Sendable, Equatable {
 
     /// Returns how many fields a record consists of.
     ///
-    /// - Parameter sizes: Those that are known; 0 for a record that is being counted.
+    /// - Parameter sizes: The sizes that are known; 0 for a record that is being counted.
     /// - Throws: `invalidManifest` if it contains itself other than in a list or map, or is too large.
     private func size(
         of type: ModuleManifest.ValueType, _ node: ManifestNode, _ sizes: inout [String: Int]

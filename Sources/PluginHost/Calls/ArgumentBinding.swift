@@ -50,14 +50,14 @@ extension Endpoint {
     }
 
     /// Returns the number of arguments in a call with these entries: one for each declared parameter and one for the
-    /// rest; one for each entry, if the endpoint is variadic.
+    /// rest or, if the endpoint is variadic, one for each entry.
     @inline(__always)
     func argumentCount(for entries: UnsafeBufferPointer<plugin_entry>) -> Int {
         isVariadic ? entries.count : parameters.count + (hasRest ? 1 : 0)
     }
 
-    /// Accepts entries that match the declaration exactly: all of them, in order, of the declared types. Returns false
-    /// for any others. Not for a variadic endpoint.
+    /// Accepts entries that match the declaration exactly: one for each declared parameter, in order and of the
+    /// declared type. Returns false for any others. Must not be called for a variadic endpoint.
     @inline(__always)
     func take(
         _ entries: UnsafeBufferPointer<plugin_entry>, as arguments: UnsafeMutableBufferPointer<plugin_value>

@@ -110,7 +110,7 @@ extension PluginError {
 }
 
 extension plugin_value {
-    /// The value in messages: its type and, for a number, the number.
+    /// The value as messages show it: its type and, for a number, the number.
     fileprivate var description: String {
         switch kind {
         case PLUGIN_KIND_NULL: "null"

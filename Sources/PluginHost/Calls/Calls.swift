@@ -1,8 +1,7 @@
 import PluginABI
 import Synchronization
 
-/// The call path of one host. However an action is found, the remaining steps are here: resolve, check, bind, invoke,
-/// reply.
+/// The call path of one host, for all ways to find an action: resolve, check, bind, invoke, reply.
 struct Calls: Sendable {
     let core: HostCore
 
@@ -93,7 +92,7 @@ struct Calls: Sendable {
         return begin(found, asked, parent: parent, from: caller, mode: mode, to: receiver, thread, record)
     }
 
-    /// Handles requests for which the table has no action: in most cases an event.
+    /// Handles requests for which the table has no action; most of them are events.
     @inline(never)
     private func dispatchOther(
         _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, mode: Mode,
@@ -128,7 +127,7 @@ struct Calls: Sendable {
         }
     }
 
-    /// Returns the action that a request itself names.
+    /// Returns the action that a request addresses as a bound action, or by target and action.
     @inline(__always)
     private func find(_ asked: UnsafePointer<plugin_request>, in table: Table) -> Unmanaged<Endpoint>? {
         switch asked.pointee.address {
@@ -165,8 +164,8 @@ struct Calls: Sendable {
     /// Makes a call in this thread's next record. If it cannot be begun, the receiver receives the error that `body`
     /// throws.
     ///
-    /// - Returns: The result of `body`: a token, or 0; `nil` if `body` has not called anything, and the receiver
-    ///   receives nothing.
+    /// - Returns: The result of `body`: a token, or 0; `nil` if `body` has not called anything, in which case the
+    ///   receiver receives nothing.
     @inline(__always)
     func inNextRecord(
         _ receiver: Receiver, _ thread: ThreadContext? = .current,
@@ -182,8 +181,8 @@ struct Calls: Sendable {
         }
     }
 
-    /// Ends a call that was not begun. If its action was found, the call counts as one of the action that ended with an
-    /// error, and the object that the call retains is released.
+    /// Ends a call that was not begun. If its action was found, the statistics count it as a call of the action that
+    /// ended with an error, and the object that the call retains is released.
     func refuse(_ error: PluginError, _ receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord) {
         var object: plugin_object = 0
         if let endpoint = record.endpoint {
@@ -239,7 +238,7 @@ struct Calls: Sendable {
         }
     }
 
-    /// The properties that calls with any kind of address have.
+    /// The properties that all calls have, whatever their kind of address.
     struct Call {
         /// Whether the call comes from this process and sets no timeout, like `plugin_request.isPlain`.
         var isPlain: Bool { !isRemote && timeout <= 0 }

@@ -22,7 +22,7 @@ extension Calls {
         }
     }
 
-    /// Returns the object whose address is the only argument of such an endpoint, and takes over its ownership.
+    /// Returns the object whose address is the endpoint's only argument, and takes ownership of it.
     static func takeCarried<Carried: AnyObject>(
         _ type: Carried.Type, _ arguments: UnsafePointer<plugin_value>?
     ) -> Carried {

@@ -32,8 +32,8 @@ enum Deadlines {
     }
 
     private static func endOverdue(_ noted: Int64) {
-        // If another deadline is the next one by now, it was recorded later and is earlier, and its search covers this
-        // one.
+        // If `next` holds another deadline by now, that one was recorded later but is earlier, and its search covers
+        // this one.
         let isNext = next.withLock { next in
             guard next == noted else { return false }
             next = .max

@@ -8,7 +8,7 @@ final class FallbackReceiver {
 
     private init(_ action: String, _ receiver: Calls.Receiver) { (self.action, self.receiver) = (action, receiver) }
 
-    /// Makes a call with such a receiver.
+    /// Makes a call with a receiver of this type.
     ///
     /// - Parameters:
     ///   - action: `target/action`.

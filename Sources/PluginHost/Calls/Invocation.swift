@@ -292,7 +292,7 @@ extension Calls {
         }
     }
 
-    /// Waits for another thread that may be answering, because it uses the record until it has finished.
+    /// Waits while another thread is replying, because that thread uses the record until it has finished.
     private func waitForOther(_ record: CallRecord, _ token: plugin_token) {
         while record.phase(of: token) == .replying { sched_yield() }
     }

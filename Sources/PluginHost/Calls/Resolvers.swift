@@ -133,7 +133,7 @@ extension Calls {
         let (type, instance) = ObjectTable.contents(of: handle)
         guard let endpoint = type.actions[action] else {
             _ = ObjectTable.release(handle)
-            // Objects of a service have instances of a target.
+            // Only the objects of a service have a provider of instances.
             let owner = type.instances == nil ? "The object type" : "The service"
             throw PluginError.unknownAction(action, of: "\(owner) \(type.name)", type.actions.keys)
         }

@@ -9,7 +9,7 @@ public struct HostConfiguration: Sendable {
     /// followed. Default: no.
     public var includesSubfolders = false
     /// How long the folders must stay unchanged after a change before the host handles it, so that files which a tool
-    /// writes one after another count as one change. At most 100 ms; the host begins at the latest 100 ms after the
+    /// writes one after another count as one change. At most 100 ms; the host begins no later than 100 ms after the
     /// first change. Default: 5 ms.
     public var quietTime: Duration = .milliseconds(5)
     /// A function that receives the path of a file in the folders and returns whether the file is considered; `nil` to
@@ -25,13 +25,13 @@ public struct HostConfiguration: Sendable {
     public var allowsOtherToolchains = false
     /// Which modules run in processes of their own. Default: none.
     public var isolation = Isolation()
-    /// Whether a new or changed file is opened by another process first, and by the host only if it does not crash,
-    /// exit or hang there. The process is the program that isolated modules run in; if it cannot be started, no file is
-    /// opened. Constructors and entry functions run twice. If some modules are isolated, but not all, files are scanned
-    /// in any case, to learn the names of their modules. Default: no. See <doc:IsolatedModules>.
+    /// Whether a new or changed file is opened by a scan process first, and by the host only if it does not crash, exit
+    /// or hang there. A scan process runs the same program as a worker; if it cannot be started, no file is opened.
+    /// Constructors and entry functions run twice. If some modules are isolated, but not all, files are scanned in any
+    /// case, to learn the names of their modules. Default: no. See <doc:IsolatedModules>.
     public var safeScan = false
-    /// How long the constructors or the entry function of a file may take in a scan process, which is ended after that;
-    /// at most ``hookTimeout``. Default: 10 s.
+    /// How long the constructors or the entry function of a file may take in a scan process before the process is
+    /// ended; at most ``hookTimeout``. Default: 10 s.
     public var scanTimeout: Duration = .seconds(10)
     /// Whether the modules that are linked into the program, or into libraries that it is linked with, are loaded.
     /// Default: yes. They exist only once: if there are several hosts at a time, the first one gets them, and the
@@ -48,7 +48,7 @@ public struct HostConfiguration: Sendable {
     /// Whether the folders are watched, so that files that appear while the host runs are loaded. Default: yes.
     public var watches = true
     /// The schemes of URLs that address `scheme://target/action`. The first one is also the scheme of URLs and patterns
-    /// that are written without one (`shop/detail`); if there is none, such a text is an error. Default: `app`.
+    /// that are written without one (`shop/detail`); if the list is empty, such a text is an error. Default: `app`.
     public var schemes = ["app"]
     /// The scheme of URLs and patterns that are written without one, in lower case.
     var firstScheme: String? { schemes.first?.lowercased() }
@@ -100,7 +100,7 @@ public struct HostConfiguration: Sendable {
     /// next host can find out what killed this one. Default: `$XDG_STATE_HOME/pluginhost`, or
     /// `~/.local/state/pluginhost`.
     public var stateFolder: String?
-    /// The maximum size of a module in bytes, including the libraries that it finds next to itself. A larger one is not
+    /// The maximum size of a module in bytes, including the libraries that are found next to it. A larger one is not
     /// read and is refused with ``/PluginABI/PluginError/Code/invalidFile``. Default: 256 MiB.
     public var maximumFileBytes = defaultMaximumFileBytes
     /// The number of versions of each module that are kept, besides those in the folders, so that
@@ -120,8 +120,8 @@ public struct HostConfiguration: Sendable {
 }
 
 extension HostConfiguration {
-    /// The usual folder for ``registryCache``: `$XDG_CACHE_HOME/pluginhost`, or `~/.cache/pluginhost`; `nil` if neither
-    /// variable is an absolute path.
+    /// The usual folder for ``registryCache``: `$XDG_CACHE_HOME/pluginhost`, or `$HOME/.cache/pluginhost`; `nil` if
+    /// neither variable is an absolute path.
     public static var defaultRegistryCache: String? {
         let environment = ProcessInfo.processInfo.environment
         if let cache = environment["XDG_CACHE_HOME"], cache.hasPrefix("/") { return "\(cache)/pluginhost" }

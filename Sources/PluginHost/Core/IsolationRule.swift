@@ -19,7 +19,7 @@ public struct IsolationRule: Sendable, Hashable {
         case none
     }
 
-    /// The parts of a network that the process reaches.
+    /// The parts of a network that the process may reach.
     public enum Network: Sendable, Hashable {
         /// No other process and no other computer.
         case none
@@ -41,7 +41,7 @@ public struct IsolationRule: Sendable, Hashable {
     public var readablePaths: [String] = []
     /// The absolute paths of files and folders that it may read and change. They must exist.
     public var writablePaths: [String] = []
-    /// The parts of a network that it reaches. Default: none.
+    /// The parts of a network that it may reach. Default: none.
     public var network = Network.none
     /// The maximum size in bytes of its heap, its stacks and its other writable memory; `nil` for no limit. Beyond it,
     /// the module gets no more memory. Default: 4 GiB. Without effect in programs built with a sanitizer.
@@ -51,23 +51,23 @@ public struct IsolationRule: Sendable, Hashable {
     public var processorTime: Duration?
     /// The maximum number of open file descriptors, at least 16. Default: 256.
     public var descriptorLimit = 256
-    /// Whether the module may start processes, and how many. Default: 0. The system limits them together with threads,
-    /// to 1,024 more than this number, and does not limit those of root. They may run programs in `/bin`, `/usr/bin`,
+    /// How many processes the module may start. Default: 0. The system limits processes and threads together, to 1,024
+    /// more than this number, and does not limit those of root. The processes may run programs in `/bin`, `/usr/bin`,
     /// `/usr/local/bin` and the paths that the module may read, and may outlive the module.
     public var processLimit = 0
     /// The names of the variables of the host's environment that it gets, besides `LANG`, `LC_ALL`, `LC_CTYPE`, `TZ`,
     /// `PATH` and `LD_LIBRARY_PATH`. Without a sandbox it gets all of them.
     public var environment: [String] = []
-    /// See ``Isolation/callTimeout``; `nil` for that of all modules.
+    /// See ``Isolation/callTimeout``; `nil` for the value that applies to all modules.
     public var callTimeout: Duration?
-    /// See ``Isolation/hangGrace``; `nil` for that of all modules.
+    /// See ``Isolation/hangGrace``; `nil` for the value that applies to all modules.
     public var hangGrace: Duration?
 
     /// Creates a rule that grants nothing.
     ///
     /// - Parameters:
     ///   - module: The name of the module, or `*`.
-    ///   - folder: The folder in which its file is; `nil` for any folder.
+    ///   - folder: The folder that contains its file; `nil` for any folder.
     public init(_ module: String, folder: String? = nil) { (self.module, self.folder) = (module, folder) }
 }
 

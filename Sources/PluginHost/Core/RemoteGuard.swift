@@ -34,7 +34,7 @@ public enum RemoteDecision: Sendable {
     case pass
     /// End the call with ``/PluginABI/PluginError/Code/refused`` and this message.
     case refuse(String)
-    /// Open this URL instead, as a remote call; the guard is not called again.
+    /// Open this URL instead, as a remote call; the guard is not asked again.
     case redirect(String)
     /// Ask the asynchronous form of the guard. An opening that cannot wait for it ends with
     /// ``/PluginABI/PluginError/Code/asynchronousGuard``. For `canOpen`, this counts as a pass.

@@ -1,10 +1,10 @@
 // Which form the compiler takes for a closure:
 //
-// - The one for any result is favoured. The compiler looks at the others only if it does not fit: otherwise it would
-//   try all combinations of the operators in a body of one line again for each.
-// - Those for `Value` and for a ready map are in OtherClosureRoutes.swift, those for results that cannot cross in
-//   UncrossableClosureRoutes.swift. They are generic so that a body that fits several is taken for one without a
-//   result.
+// - The form for any result is favoured, so the compiler considers the others only if that form does not fit. Otherwise
+//   it would try all combinations of the operators in a one-line body again for each form.
+// - The forms for `Value` and for defaults that are a ready map are in OtherClosureRoutes.swift, the forms for results
+//   that cannot cross the boundary in UncrossableClosureRoutes.swift. They are generic, so that a body that fits
+//   several forms is taken for one without a result.
 
 public import PluginABI
 

@@ -15,7 +15,7 @@ package enum CallAddress: Sendable {
 
 extension PluginHost {
     /// Returns the declared types of the parameters that an address takes, by name. For an event, these are the
-    /// parameters of all subscribers in modules; a parameter that they declare with different types has the type any.
+    /// parameters of all subscribers in modules; a parameter that they declare with different types has the type `any`.
     ///
     /// - Returns: `nil` if there is no such action, or if it takes any parameters, as a callback does.
     package func declaredTypes(at address: CallAddress) -> [String: Value.Kind]? {

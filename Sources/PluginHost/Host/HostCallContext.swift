@@ -9,9 +9,9 @@ extension PluginHost {
     ///     }
     ///
     /// All calls that are made through the context that `body` receives, and all calls that these lead to, have the
-    /// call context: modules, interceptors and the guard read it. It ends with `body`: an action that is still running
-    /// after that has it no longer. Within a call that has a call context, this one takes its place. Calls with a call
-    /// context take longer than others by a fraction of a microsecond.
+    /// call context: modules, interceptors and the guard read it. The call context ends with `body`: an action that is
+    /// still running after that no longer has it. Within a call that has a call context, the new one takes its place.
+    /// Calls with a call context take longer than others by a fraction of a microsecond.
     ///
     /// - Parameters:
     ///   - callContext: The trace and the caller.

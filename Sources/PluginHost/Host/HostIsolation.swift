@@ -1,9 +1,9 @@
 public import PluginABI
 
 extension PluginHost {
-    /// Starts an isolated module again, in a new process, from the same file. It hands its state over if it can, as when a
-    /// new version replaces it. A module that has failed is tried once more. The number of crashes after which a module
-    /// has failed is not reset.
+    /// Starts an isolated module again, in a new process, from the same file. The module hands its state over if it
+    /// can, as when a new version replaces it. A module that has failed is tried once more. The number of crashes after
+    /// which a module has failed is not reset.
     ///
     /// - Parameter name: The name of a module that runs in a process of its own.
     /// - Throws: ``/PluginABI/PluginError/Code/unknownModule`` if there is no such module, or it is not isolated; the
@@ -12,8 +12,8 @@ extension PluginHost {
     ///   ``/PluginABI/PluginError/Code/hostStopped``.
     public func restart(_ name: String) throws(PluginError) { try lifecycle.restart(name) }
 
-    /// Serves an isolated module, or scans files, if a host has started this process for that; then it does not return.
-    /// In all other cases it does nothing.
+    /// Runs an isolated module, or scans files, if a host has started this process for that; then the function does not
+    /// return. In all other cases, it does nothing.
     ///
     ///     @main struct Program {
     ///         static func main() throws {
@@ -26,7 +26,7 @@ extension PluginHost {
     /// of other Swift toolchains as the host does.
     ///
     /// Call it first in the main function, in every run of the program, and before threads are started: a process that
-    /// has other threads ends with an error, since its sandbox would not hold them. A program that runs with the rights
-    /// of its file (set-user-id) is not started in this way.
+    /// has other threads ends with an error, since its sandbox would not restrict them. A program that runs with the
+    /// rights of its file (set-user-id) is not started in this way.
     public static func runWorkerIfAsked() { WorkerProgram.runIfAsked() }
 }

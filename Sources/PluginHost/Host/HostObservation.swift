@@ -35,7 +35,8 @@ extension PluginHost {
     /// The number of generations that were torn down since the start, and the memory that they still occupy.
     public var retiredTotal: RetiredTotal { lifecycle.retiredTotal }
 
-    /// Returns the module that an object belongs to, and the object's type, as in ``HeldObjects``; the module of the program is empty.
+    /// Returns the module that an object belongs to, and the object's type, as in ``HeldObjects``. The module is empty
+    /// for an object of the program.
     package func origin(of object: Object) -> (module: String, type: String) {
         let type = ObjectTable.contents(of: object.handle).0
         return (type.generation.name, type.name)

@@ -18,9 +18,9 @@ extension PluginHost {
     ///         }
     ///     })
     ///
-    /// The module's `setUp` and `init` run before it can be called, and can refuse the registration; then its `didStart`
-    /// runs. Modules that wait for it are started. The memory that a registration takes is never freed, like the code of
-    /// a module.
+    /// The module's `setUp` and `init` run before it can be called, and can refuse the registration; then its
+    /// `didStart` runs. Modules that wait for it are started. The memory that a registration takes is never freed, like
+    /// the code of a module.
     ///
     /// - Parameter manifest: A manifest whose name is not that of another module.
     /// - Throws: ``/PluginABI/PluginError/Code/invalidManifest``; ``/PluginABI/PluginError/Code/conflict``, naming both
@@ -36,8 +36,8 @@ extension PluginHost {
     ///
     /// - Parameters:
     ///   - description: The description. It, and all that it points to, must live as long as the process.
-    ///   - replaces: Whether it replaces a module of the same name that the program has registered, if there is one. All
-    ///     calls then reach either the old module or the new one; if the new one is refused, the old one stays.
+    ///   - replaces: Whether it replaces a module of the same name that the program has registered, if there is one.
+    ///     All calls then reach either the old module or the new one; if the new one is refused, the old one stays.
     /// - Throws: ``/PluginABI/PluginError/Code/invalidDescription`` and ``/PluginABI/PluginError/Code/incompatible`` if
     ///   the description cannot be used; the errors of ``register(_:)-(Manifest)``.
     public func register(

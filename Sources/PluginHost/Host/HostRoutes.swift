@@ -125,7 +125,7 @@ extension PluginHost {
         }
     }
 
-    /// Replaces a route by one whose defaults are a map.
+    /// Replaces a route with one whose defaults are a map.
     @_documentation(visibility: internal) @_disfavoredOverload
     public func updateRoute(
         _ pattern: String, to action: String, name: String? = nil, summary: String = "",
@@ -212,10 +212,10 @@ extension PluginHost {
         (try? calls.checkOpen(url, parameters, isRemote: origin == .remote, method: method.number)) != nil
     }
 
-    /// Explains what a URL leads to: which action, by which route and with which parameters, or why to none. Also lists
-    /// the other routes that match the URL, each with the rule by which another one precedes it. Calls no action, and
-    /// does not ask the guard. A registered module that the URL leads to is started first, and the function blocks
-    /// until then; for a remote caller, no module is started.
+    /// Explains what a URL leads to: which action, by which route and with which parameters, or why it leads to none.
+    /// Also lists the other routes that match the URL, each with the rule by which another one precedes it. Calls no
+    /// action, and does not ask the guard. A registered module that the URL leads to is started first, and the function
+    /// blocks until then; for a remote caller, no module is started.
     ///
     /// - Parameters:
     ///   - url: A URL as for `open`.
@@ -228,8 +228,8 @@ extension PluginHost {
         calls.explain(url, parameters, isRemote: origin == .remote, method: method)
     }
 
-    /// Finds what a URL leads to, as ``resolve(_:method:_:origin:)`` does, in about the time that opening it takes: without
-    /// other routes, methods and parameters.
+    /// Finds what a URL leads to, as ``resolve(_:method:_:origin:)`` does, in about the time that opening it takes:
+    /// without other routes, methods and parameters.
     ///
     /// - Parameters:
     ///   - url: A URL as for `open`.

@@ -23,7 +23,7 @@ extension PluginHost {
     ///
     ///     try host.addService(Service("HomeService", version: "1.2.0", target: "A"))
     ///
-    /// The target does not have to exist yet: the service is there as long as the target is. If the target belongs to a
+    /// The target does not have to exist yet: the service exists as long as the target does. If the target belongs to a
     /// module that does not fulfil the interface of the service, the service is not registered, and ``problems`` states
     /// the reason.
     ///

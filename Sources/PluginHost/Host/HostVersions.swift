@@ -27,8 +27,8 @@ extension PluginHost {
         try lifecycle.remove(name, force: force, dryRun: dryRun)
     }
 
-    /// Puts the previous version back into the plugins folder, by rename, under the name that its file had. The content
-    /// of the folder decides what serves, also after a restart.
+    /// Puts the previous version back into the plugins folder, by a rename, under the name that its file had. The
+    /// content of the folder decides what serves, even after a restart.
     ///
     ///     try host.rollback("Accounts")       // back to the previous version
     ///     try host.rollback("Accounts")       // and forward again
@@ -42,7 +42,7 @@ extension PluginHost {
     /// - Parameters:
     ///   - name: The name of a module.
     ///   - version: Another one of ``keptVersions(of:)``; `nil` for the previous version.
-    ///   - force: Whether to do it even if others depend on the version that serves.
+    ///   - force: Whether to roll back even if others depend on the version that serves.
     ///   - dryRun: Whether to return what would be done, without doing it. The version that would be put back is opened
     ///     for that.
     /// - Returns: What was done, or would be done.

@@ -5,9 +5,9 @@ extension PluginHost {
     /// returned; an asynchronous action may reply later.
     ///
     /// - Parameters:
-    ///   - entries: The parameters, which the action may use until this returns.
+    ///   - entries: The parameters, which the action may use until this function returns.
     ///   - timeout: The timeout of an asynchronous action.
-    ///   - completion: Called once with the outcome, on any thread, maybe before this returns.
+    ///   - completion: Called once with the outcome, on any thread, possibly before this function returns.
     ///   - data: For the completion.
     package func call(
         _ target: String, _ action: String, lending entries: UnsafeBufferPointer<plugin_entry>, timeout: Duration,
@@ -26,9 +26,9 @@ extension PluginHost {
     /// asynchronous action may reply later.
     ///
     /// - Parameters:
-    ///   - entries: The parameters, which the action may use until this returns.
+    ///   - entries: The parameters, which the action may use until this function returns.
     ///   - timeout: The timeout of an asynchronous action.
-    ///   - completion: Called once with the outcome, on any thread, maybe before this returns.
+    ///   - completion: Called once with the outcome, on any thread, possibly before this function returns.
     ///   - data: For the completion.
     package func call(
         _ object: Object, _ action: String, lending entries: UnsafeBufferPointer<plugin_entry>, timeout: Duration,

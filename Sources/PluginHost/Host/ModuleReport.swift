@@ -5,16 +5,16 @@ package import PluginFile
 public struct ModuleReport: Sendable {
     /// A map: `file`, `elf`, `abi`, `toolchain`, `manifest`, and `notes`, a list of texts about types that could not be
     /// derived, if there are any. `exports` in `elf` lists the symbols that the file exports besides its entry
-    /// function, without those of Swift, which `swiftExports` counts. `sealed` is true if all was read without running
-    /// code; then `elf` of a file for another machine consists of `size` and `machine`.
+    /// function, without those of Swift, which `swiftExports` counts. `sealed` is true if everything was read without
+    /// running code; then `elf` of a file for another machine consists of `size` and `machine`.
     public private(set) var json: Value
     /// `nil` if its code was not run.
     private let module: LoadedModule?
 
     fileprivate init(_ json: Value, _ module: LoadedModule?) { (self.json, self.module) = (json, module) }
 
-    /// Returns the report with the types that the module derives from its code in its manifest: records, enumerations,
-    /// types of objects. Modules that are not written in Swift name them in their manifests anyway.
+    /// Returns the report with the types that the module derives from its code in its manifest: records, enumerations
+    /// and object types. Modules that are not written in Swift name them in their manifests anyway.
     ///
     /// This runs code of the module in this process, such as `init(from:)` of its types, which can trap. A host never
     /// does so.
@@ -85,8 +85,8 @@ extension PluginHost {
     /// end soon, since the description is never freed.
     ///
     /// - Parameter timeout: How long the constructors or the entry function may take.
-    /// - Returns: `nil` if the file does not pass, or no such process can be started. The file may be read in another
-    ///   way then: by a process that has the symbols of this program, and reports a crash as one of the program.
+    /// - Returns: `nil` if the file does not pass, or no such process can be started. The file can then be read by a
+    ///   process that has the symbols of this program, and that reports a crash as one of the program.
     /// - Throws: The error that describes what is wrong with the file.
     package static func inspectByScan(
         file: String, trustsEveryone: Bool, timeout: Duration
@@ -100,7 +100,7 @@ extension PluginHost {
         return try report(try loader.check(description, staged), staged, file).withTypes(of: outcome)
     }
 
-    /// Runs a scan process, and again without the types whose code has crashed it, as long as there is time left.
+    /// Runs a scan process, and runs it again without the types whose code has crashed it, as long as time is left.
     ///
     /// - Parameters:
     ///   - timeout: The time for all runs.
@@ -128,7 +128,7 @@ extension PluginHost {
 
     /// Reads the seal of a file, which may be for another machine. No code of the file is run.
     ///
-    /// - Returns: `nil` if the file has no seal, or cannot be read; the other ways to read it report why.
+    /// - Returns: `nil` if the file has no seal, or cannot be read; the other functions that read it report why.
     /// - Throws: The error that describes what is wrong with the seal.
     package static func inspectSeal(file: String, trustsEveryone: Bool) throws(PluginError) -> ModuleReport? {
         guard let source = try? SourceFile(opening: file) else { return nil }

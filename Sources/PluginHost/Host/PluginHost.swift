@@ -87,7 +87,7 @@ extension PluginHost {
     /// - Parameters:
     ///   - target: The name of the target.
     ///   - action: The name of the action.
-    ///   - parameters: Parameters by name or by position. To call many times, make them once.
+    ///   - parameters: Parameters by name or by position. For many calls with the same parameters, make them once.
     ///   - timeout: The time that the call may take. Code is never interrupted: a call that takes longer ends with
     ///     ``/PluginABI/PluginError/Code/deadlineExceeded`` when it returns. Default: none.
     /// - Throws: The error of the host or the action; ``/PluginABI/PluginError/Code/asynchronousAction`` for an
@@ -117,7 +117,7 @@ extension PluginHost {
     public func call(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration? = nil
     ) async throws(PluginError) -> Value {
-        // No helper that awaits in between: each asynchronous function takes memory of the task.
+        // No asynchronous helper is called in between, because each asynchronous function takes memory of the task.
         let pending = try programInTask.start(target, action, parameters, timeout: timeout)
         if let outcome = pending.earlyOutcome { return try outcome.get() }
         return try await pending.lateOutcome()
@@ -207,12 +207,13 @@ extension PluginHost {
         try program.open(url, method: method, parameters, origin: origin, timeout: timeout)
     }
 
-    /// Makes a callback of a closure, to pass to a module. It runs on the thread that calls it, possibly concurrently.
+    /// Makes a callback from a closure, to pass to a module. It runs on the thread that calls it, possibly
+    /// concurrently.
     public func callback(_ body: @escaping @Sendable (_ arguments: [Value]) throws -> Value) -> Callback {
         program.callback(body)
     }
 
-    /// Makes a callback of an asynchronous closure.
+    /// Makes a callback from an asynchronous closure.
     public func callback(_ body: @escaping @Sendable (_ arguments: [Value]) async throws -> Value) -> Callback {
         program.callback(body)
     }
@@ -255,15 +256,15 @@ extension PluginHost {
     ///         if case .replaced(let module, let before) = change { print(module.file, before.version) }
     ///     }
     ///
-    /// Each read of this property makes a new sequence, which gets all changes. At most 1,000 of them wait to be read.
-    /// The following ones are dropped; ``HostChange/missed(_:)``, in their place, states how many they were.
+    /// Each read of this property makes a new sequence, which gets all changes. Up to 1,000 of them wait to be read;
+    /// further ones are dropped, and ``HostChange/missed(_:)`` takes their place and states their number.
     public var changes: AsyncStream<HostChange> { lifecycle.announcements.changes() }
 
     /// Installs a report for fatal signals and for exits: if this program crashes, or code of a module ends it by
     /// `exit`, `_exit`, `_Exit` or `quick_exit`, the report on standard error names the module and action that were
     /// running. The exit code stays that of the module. If code other than an action ends the program while its module
-    /// is being started, it is 70. For programs; call this once, early (a program that forks to become a daemon may do
-    /// so afterwards, before it starts a host).
+    /// is being started, the exit code is 70. For programs; call this once, early (a program that forks to become a
+    /// daemon may do so afterwards, before it starts a host).
     public static func installFatalSignalReport() {
         plugin_host_install_fatal_signal_report()
         plugin_host_report_exits()

@@ -41,7 +41,7 @@ extension PluginHost {
     ///
     /// - Parameters:
     ///   - event: The event's name.
-    ///   - handler: The code that gets all parameters. It runs on the posting thread, possibly concurrently. The error
+    ///   - handler: The code that gets all parameters. It runs on the posting thread, possibly concurrently. An error
     ///     that it throws is logged, and reported to the poster.
     /// - Returns: The subscription. It ends when it is cancelled or deinitialized.
     public func on(

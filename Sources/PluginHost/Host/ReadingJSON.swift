@@ -3,7 +3,7 @@ import PluginFile
 
 extension Value {
     /// Reads JSON text that another program has sent. Reads as ``init(json:)`` does, but the text is bytes, and an object
-    /// that has the same name twice is refused, as is a number that would become another, whole number, such as
+    /// that has the same name twice is refused, as is a number that would become a different, whole number, such as
     /// `3.00000000000000000001` or one just beyond 64 bits.
     ///
     /// - Parameter bytes: The text. Used only during the call.

@@ -7,10 +7,10 @@ extension PluginHost {
     /// Posts `host.suspended` when the program is asked to suspend (SIGTSTP, Ctrl-Z), then suspends it, and posts
     /// `host.resumed` when it continues (SIGCONT). For programs: the library handles no signals unless asked to.
     ///
-    /// A separate thread waits for the signals. If no thread can be created, that is logged, and the events are not
-    /// posted.
+    /// A separate thread waits for the signals. If the thread cannot be created, the error is logged, and the events
+    /// are not posted.
     ///
-    /// - Returns: An object that ends the events when it is cancelled or deinitialized.
+    /// - Returns: An object that stops posting the events when it is cancelled or deinitialized.
     public func installSignalEvents() -> SignalEvents { SignalEvents(self) }
 }
 
@@ -50,7 +50,7 @@ public final class SignalEvents: Sendable {
         }
     }
 
-    /// Ends the events; the signals have their previous effect again.
+    /// Stops posting the events; the signals have their previous effect again.
     public func cancel() {
         let address = inbox.withLock { $0.take() }
         if let address { plugin_host_inbox_close(OpaquePointer(bitPattern: address)) }

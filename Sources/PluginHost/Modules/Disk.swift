@@ -7,7 +7,7 @@ struct Disk: Sendable {
     let journal: Journal
     let store: VersionStore
     let loader: ModuleLoader
-    /// The knowledge of earlier hosts about files; `nil` if it is not kept.
+    /// The record of what earlier hosts have learnt about files; `nil` if none is kept.
     let registry: RegistryCache?
     /// The processes of isolated modules.
     let workers: Workers
@@ -46,7 +46,7 @@ extension HostConfiguration {
     /// The conditions under which what is recorded about files is valid.
     var registryKey: RegistryKey {
         RegistryKey(
-            // Files are recorded, and named in errors, by paths that begin as the folders are given.
+            // Files are recorded, and named in errors, by paths that begin with the folder's path as it was given.
             folders: folders.map { $0.utf8.first == UInt8(ascii: "/") ? $0 : "\(".".withoutLinks):\($0)" },
             settings: [
                 firstScheme ?? "", "toolchains \(allowsOtherToolchains)", "trust \(trustsEveryone)",

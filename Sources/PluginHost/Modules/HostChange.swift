@@ -5,10 +5,9 @@ public enum HostChange: Sendable, CustomStringConvertible {
     /// A module was added and can be called. If its state is ``ModuleStatus/State/registered``, it starts when it is
     /// first needed.
     case added(ModuleStatus)
-    /// A registered module was started, since it was needed.
+    /// A registered module was started, because it was needed.
     case started(ModuleStatus)
-    /// A module has a new generation, and the previous one drains; or a registered module, which has not started, has
-    /// new content.
+    /// A module has a new generation, and the previous one drains; or the file of a registered module has new content.
     case replaced(ModuleStatus, GenerationStatus)
     /// The process of an isolated module has ended by itself, or was ended because it hung. The text is the reason
     /// with the last words of the process (see ``GenerationStatus/lastWords``), and what happens next.
@@ -42,7 +41,7 @@ public enum HostChange: Sendable, CustomStringConvertible {
     case configurationChanged([String])
     /// A folder cannot be read or watched, or the routes or services of a file are not accepted.
     case problem(PluginError)
-    /// This number of changes was not delivered here, because too many had not been read; see ``PluginHost/changes``.
+    /// This number of changes was dropped, because too many had not been read; see ``PluginHost/changes``.
     case missed(Int)
 
     public var description: String {
@@ -50,7 +49,7 @@ public enum HostChange: Sendable, CustomStringConvertible {
         case .added(let module): "added \(module.title) from \(module.file)"
         case .started(let module): "started \(module.title) from \(module.file)"
         case .replaced(let module, let before):
-            "replaced \(before.name) \(before.version) by \(module.version ?? "") from \(module.file)"
+            "replaced \(before.name) \(before.version) with \(module.version ?? "") from \(module.file)"
                 + (before.hasHandedOver || before.state == .registered ? "" : ", no state handed over")
         case .crashed(let generation, let reason): "crashed \(generation.title): \(reason)"
         case .restarted(let module): "restarted \(module.title) from \(module.file)"

@@ -20,7 +20,7 @@ public struct ModuleStatus: Sendable {
     /// The memory and the processor time of that process, when this status was made; `nil` if there is no such process,
     /// or `/proc` is not mounted.
     public var usage: ProcessUsage?
-    /// How often the module was started again after a crash, since the host was started.
+    /// How many times the module was started again after a crash, since the host was started.
     public var restarts = 0
     /// The names of the module's targets.
     public var targets: [String] = []

@@ -2,7 +2,7 @@ public import PluginABI
 import PluginFile
 import Synchronization
 
-/// An object that opens and closes pages, keeps them in stacks, and has a presenter show them.
+/// An object that opens and closes pages, keeps them in layers, and has a presenter show them.
 ///
 ///     let navigator = Navigator(host, presenter: terminal)
 ///     try await navigator.open("app://shop/article/lamp", by: .presentInNewStack)
@@ -23,7 +23,7 @@ public final class Navigator: Sendable {
     private let turn = AsyncMutex()
     private let state = Mutex<[PageLayer]>([])
 
-    /// The number of open pages at which URLs from outside stop opening more.
+    /// The number of open pages at which URLs from outside can open no more.
     static let mostPages = 1000
 
     /// Makes a navigator without pages.
@@ -52,8 +52,8 @@ extension Navigator {
     /// Opens the page of a URL.
     ///
     /// The page is made with its parameters, gets those that it lists as properties, and is asked whether it should
-    /// open. Then it is shown, and then notified that it was opened. If anything fails before it is shown, it is not
-    /// opened, and the page is released.
+    /// open. Then it is shown, and finally notified that it was opened. If anything fails before it is shown, it is
+    /// released, and is not opened.
     ///
     /// - Parameters:
     ///   - url: A URL of a route, or `scheme://target/action?name=value`, that leads to an action which makes a page.
@@ -118,7 +118,7 @@ extension Navigator {
             .page(page.object, url: page.url), page.parameters, by: transition, in: host.program, onClose: onClose)
     }
 
-    /// Opens the page of a URL with parameters that are a map.
+    /// Opens the page of a URL, with the parameters in a map.
     @_documentation(visibility: internal) @_disfavoredOverload @discardableResult
     public func open(
         _ url: String, _ parameters: [String: Value], by transition: Transition = .push, origin: CallOrigin = .local,
@@ -127,7 +127,7 @@ extension Navigator {
         try await open(.url(url, origin), parameters, by: transition, in: host.program, onClose: onClose)
     }
 
-    /// Opens the page that an action makes with parameters that are a map.
+    /// Opens the page that an action makes, with the parameters in a map.
     @_documentation(visibility: internal) @_disfavoredOverload @discardableResult
     public func open(
         _ target: String, _ action: String, _ parameters: [String: Value], by transition: Transition = .push,
@@ -136,7 +136,7 @@ extension Navigator {
         try await open(.action(target, action), parameters, by: transition, in: host.program, onClose: onClose)
     }
 
-    /// Opens a page that the caller holds with parameters that are a map.
+    /// Opens a page that the caller holds, with the parameters in a map.
     @_documentation(visibility: internal) @_disfavoredOverload @discardableResult
     public func open(
         page: Object, _ parameters: [String: Value], by transition: Transition = .push, onClose: Completion? = nil

@@ -25,12 +25,12 @@ struct Automaton: Sendable {
     /// The number of groups. Each has two slots in the captures of a walk.
     let groupCount: Int
     private let largest: Int
-    /// The number of instructions compiled so far, including repetitions of nothing.
+    /// The number of instructions compiled so far. A repetition of an empty expression counts as one.
     private var effort = 0
     private(set) var sets = PositionSets()
 
-    /// How many instructions a pattern may have, with each repetition of nothing counted as one. This bounds the time
-    /// in which a pattern is read.
+    /// How many instructions a pattern may have. A repetition of an empty expression counts as one. This bounds the
+    /// time that it takes to read a pattern.
     static let largest = 10_000
 
     /// Compiles a pattern.
@@ -53,7 +53,7 @@ struct Automaton: Sendable {
         }
     }
 
-    /// Compiles parts without expressions, or of a pattern that is known not to be too large.
+    /// Compiles parts that contain no expressions, or that belong to a pattern that is known not to be too large.
     init(bounded parts: [PatternPart], delimiter: UInt32?) {
         groupCount = parts.count { !$0.name.isEmpty }
         largest = .max
@@ -61,9 +61,9 @@ struct Automaton: Sendable {
         sets = PositionSets(program, isBounded: false) ?? sets
     }
 
-    /// The maximum work that a match takes. To find the captures, the input is read a second time, followed by a walk,
-    /// which computes once for each position what can follow it, and also follows instructions where a group begins or
-    /// ends.
+    /// The maximum work that a match takes. To find the captures, the input is read a second time, and a walk follows.
+    /// The walk computes once for each position what can follow it. Where a group begins or ends, it also follows
+    /// instructions.
     var work: SearchWork {
         let once = (sets.transitions + sets.longestTransition * (groupCount * 2 + 2)) * SearchWork.instruction
         return SearchWork(

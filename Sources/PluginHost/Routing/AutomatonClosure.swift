@@ -31,7 +31,7 @@ extension PositionSets {
             acceptsElsewhere = false
             takes.removeAll(keepingCapacity: true)
             saves.removeAll(keepingCapacity: true)
-            // After an end of the input, no scalar can be consumed.
+            // After an instruction that requires the end of the input, no scalar can be consumed.
             if run(from: instruction, isStart: isStart, isEnd: false) {
                 let count = takes.count
                 _ = run(from: instruction, isStart: isStart, isEnd: true)

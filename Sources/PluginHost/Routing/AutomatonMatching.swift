@@ -26,8 +26,8 @@ extension Automaton {
         }
     }
 
-    /// A walk through a matching input from its beginning to its end, which always moves to the preferred position from
-    /// which the end can be reached.
+    /// A walk through a matching input from its beginning to its end, which always moves to the most preferred of
+    /// the positions from which the end can be reached.
     private struct Walk {
         private let automaton: Automaton
         private var captures: [Int]

@@ -72,7 +72,7 @@ private struct OverlapSearch {
         return budget < 0 ? .unknown : .none
     }
 
-    /// Adds positions of the other automaton to a position of the one. Returns whether this completes a common input.
+    /// Adds positions of `other` to a position of `one`. Returns whether this completes a common input.
     private mutating func enter(_ others: [UInt64], at position: Int, _ budget: inout Int) -> Bool {
         budget -= words
         let compatible = compatible(with: one.set(of: position), &budget)

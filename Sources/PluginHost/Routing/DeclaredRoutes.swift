@@ -98,7 +98,7 @@ extension [ModuleManifest.Route] {
             } catch {
                 throw wrong(self[index], error)
             }
-            // A route for every method takes the shape of its pattern for all of them.
+            // A route for every method conflicts with a route of the same shape for any method.
             var shape = patterns[index].shape
             if let other = taken.updateValue(index, forKey: shape.hashValue) { twins.append(other) }
             if let other = twins.first(where: { isTaken($0, by: shape) }) { throw twice(self[other], self[index]) }

@@ -17,7 +17,7 @@ struct ExpressionParser {
     /// How deep groups and classes may be nested, since functions that process an expression recurse for each level.
     static let mostLevels = 64
     /// How many ranges the operands of all class operators (`&&`, `--`) may have together. Each operator processes all
-    /// ranges of both operands, so that many operators on one large class would take quadratic time.
+    /// ranges of both operands, so a long row of operators on one large class would take quadratic time.
     static let mostSetWork = 1_000_000
 
     static func parse(_ text: [UInt32], at offset: Int, of pattern: String) throws(PluginError) -> Expression {

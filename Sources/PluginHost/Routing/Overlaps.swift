@@ -6,13 +6,13 @@ struct Overlaps {
     /// The patterns that were not compared with all others of their rank.
     private var unfinished: Set<Int> = []
 
-    /// How many steps all comparisons of a listing may take together. They take some tenths of a second.
+    /// How many steps all comparisons of a listing may take together: a few tenths of a second.
     static let mostSteps = 5_000_000
 
     /// Compares patterns that are equally specific and answer the same methods. Between other patterns, a segment or
     /// the method decides.
     ///
-    /// - Parameter budget: How many steps the comparisons may take. The remaining patterns are not compared.
+    /// - Parameter budget: How many steps the comparisons may take. Patterns that remain after these are not compared.
     init(_ patterns: [RoutePattern], within budget: Int = Overlaps.mostSteps) {
         var budget = budget
         var groups: [Rank: [Variant]] = [:]

@@ -1,4 +1,4 @@
-/// A segment of a pattern that can be decided alone.
+/// A segment of a pattern that can be decided alone: whether it matches does not depend on the other segments.
 enum PathSegment: Hashable, Sendable {
     /// A literal, as bytes of a `RawText`.
     case literal([UInt8])
@@ -44,15 +44,15 @@ enum PathSegment: Hashable, Sendable {
         let segments: [PathSegment]
         /// How specific the rest is, if the segments are not the whole pattern.
         var rest: Rank? = nil
-        /// How specific the pattern is behind the part that begins the rest, as ``specificity(end:)`` says.
+        /// How specific the pattern is after the part that begins the rest, in the form of ``specificity(end:)``.
         var behind: [UInt8] = []
 
         /// Returns how specific the pattern is. Of two patterns, the one whose bytes precede lexicographically is the
-        /// more specific one. The ranks of the segments come first, then the end. Behind a part that can have any
-        /// number of segments, what follows is compared in the same way, and the end comes last.
+        /// more specific one. The ranks of the segments come first, then the end. After a part that can have any
+        /// number of segments, the other parts are compared in the same way, and the end comes last.
         ///
-        /// - Parameter end: What stands for the end: 0, or 1 for that of a pattern with optional groups; behind a part
-        ///   that can have any number of segments, the largest number.
+        /// - Parameter end: The number for the end: 0, or 1 for a pattern with optional groups; after a part that can
+        ///   have any number of segments, the largest number.
         func specificity(end: UInt8) -> [UInt8] {
             let ranks = segments.map(\.rank.byte)
             return switch rest {
@@ -68,7 +68,7 @@ enum PathSegment: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - separator: The separator of segments: `/` in paths, `.` in hosts.
-    ///   - depth: How many parts of any number of segments are taken into account.
+    ///   - depth: How many parts that can have any number of segments are taken into account.
     static func divide(_ parts: [PatternPart], _ separator: UInt32, depth: Int = 8) -> Division {
         var segments: [[PatternPart]] = [[]]
         func add(_ scalars: [UInt32]) {
@@ -142,7 +142,7 @@ extension PatternPart {
     fileprivate func begins(with separator: UInt32) -> Bool { beginning.first == separator }
 
     /// Whether the segment that begins with the part contains literals as well as groups, as in `*.png`. A literal
-    /// before a part that is not repeated was divided already.
+    /// before a part that is not repeated has already been divided.
     fileprivate func isMixed(_ separator: UInt32, before next: PatternPart?) -> Bool {
         if case .literal = matcher { return false }
         if modifier != .once {

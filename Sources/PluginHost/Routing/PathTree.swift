@@ -52,7 +52,7 @@ final class PathTree: PathNode, @unchecked Sendable {
     @exclusivity(unchecked) private(set) var variantEnds: [Edge] = []
     /// The maximum work that a search takes here and below. It may include routes below literals that were removed.
     @exclusivity(unchecked) private(set) var work = SearchWork(fixed: SearchWork.visit)
-    /// The part of ``work`` that is below literals, of which a URL matches one.
+    /// The part of ``work`` that is below literals, of which a URL can match only one.
     @exclusivity(unchecked) private(set) var literalWork = SearchWork()
 
     init() { super.init(isEntry: false) }
@@ -78,7 +78,7 @@ final class PathTree: PathNode, @unchecked Sendable {
 
     struct Edge {
         let rank: PathSegment.Rank
-        /// The sort key among edges of equal rank: the first one of the patterns below the edge.
+        /// The sort key among edges of equal rank: the first key of the patterns below the edge.
         let key: Key
         let step: Step
 

@@ -156,8 +156,8 @@ extension PathTree {
             return .passUnretained(entry)
         }
 
-        /// Follows the edges of the first rank of which one leads to an entry. If several of them do, what is behind them
-        /// decides.
+        /// Follows the edges of the first rank in which an edge leads to an entry. If several of them do, the patterns
+        /// of their entries decide.
         @inline(never)
         private mutating func follow(_ edges: [Edge], _ index: Int) -> Unmanaged<RouteEntry>? {
             var best: (found: Found, rank: PathSegment.Rank)?

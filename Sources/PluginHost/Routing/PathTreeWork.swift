@@ -38,7 +38,7 @@ extension PathNode {
 }
 
 extension RouteEntry {
-    /// The work to find the captures of its groups in a path that it matches.
+    /// The work of finding the captures of the groups in a path that the entry matches.
     var work: SearchWork {
         let path = destination.capturesWholeSegments ? SearchWork() : pattern.path?.work ?? SearchWork()
         // The path was decided segment by segment, so this is done once, for the route that is found.

@@ -46,8 +46,8 @@ struct PlainPattern {
         }
     }
 
-    /// Adds a group. Returns false if there is already one of that name, or there are so many that searching would take
-    /// long.
+    /// Adds a group. Returns false if there is already a group of that name, or if more groups would make a search too
+    /// slow.
     private mutating func addName(_ name: String) -> Bool {
         guard names.count < RoutePattern.mostSegments, !names.contains(name) else { return false }
         names.append(name)

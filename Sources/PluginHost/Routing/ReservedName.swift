@@ -1,7 +1,7 @@
 import PluginABI
 
-/// The names under which an action may declare parameters that the host itself provides. A caller cannot put anything
-/// under them into a rest.
+/// The names under which an action may declare parameters that the host itself provides. A caller cannot use
+/// these names in a rest.
 enum ReservedName: String, CaseIterable {
     /// The URL as it was given.
     case url = "_url"

@@ -21,7 +21,7 @@ final class RouteEntry: PathNode, @unchecked Sendable {
     /// The closure to which the route leads; `nil` if it leads to an action.
     let closure: RouteClosure?
 
-    /// The origin of a route.
+    /// The module, file or program that a route comes from.
     enum Owner: Hashable, Sendable {
         case module(String)
         case file(String)
@@ -70,7 +70,7 @@ final class RouteEntry: PathNode, @unchecked Sendable {
         destination.capturesWholeSegments ? destination.groups.map { url.segments[$0.segment] } : []
     }
 
-    /// Returns the same route as one that overrides the route of another owner.
+    /// Returns the same route, marked as overriding the route of another owner.
     func overriding(_ other: Owner) -> RouteEntry {
         RouteEntry(
             pattern, destination, closure, name: name, summary: summary, defaults: defaults, transition: transition,

@@ -15,8 +15,8 @@ extension RoutePattern {
 }
 
 extension RouteTable {
-    /// Returns the route with the same pattern that stands in the way of a new one, in the tables of other methods: one
-    /// of the two is for every method.
+    /// Returns the route with the same pattern, in the table of another method, that conflicts with a new route because
+    /// one of the two is for every method.
     func otherMethod(like pattern: RoutePattern) -> RouteEntry? {
         switch pattern.method {
         case nil where root.others.isEmpty: nil

@@ -108,7 +108,7 @@ struct URLOutline {
         return -1
     }
 
-    /// Returns whether what is behind a colon is the port of a host, as in `localhost:8080/q`, which has no scheme.
+    /// Returns whether the text after a colon is the port of a host, as in `localhost:8080/q`, which has no scheme.
     private static func isPort(_ bytes: RawText, after colon: Int) -> Bool {
         let text = bytes[(colon + 1)...].prefix { !endsHost($0) }
         return (1...5).contains(text.count) && text.allSatisfy { (0x30...0x39).contains($0) }

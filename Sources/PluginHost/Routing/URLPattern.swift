@@ -5,9 +5,9 @@ public import PluginABI
 /// A pattern has the form `scheme://host/path`, or `//host/path` for any scheme. The path and the host are WHATWG URL
 /// Patterns (`:name`, `*`, `{…}`, `(regex)` of the regular subset, `?` `+` `*`), matched in linear time.
 ///
-/// A pattern and a URL that are written without a scheme have the scheme that is given here, as in a program they have
-/// the first one of ``PluginHost/HostConfiguration/schemes``. If none is given, a pattern without a scheme is the
-/// pattern of a plain path (`/detail/:key`), and matches plain paths.
+/// A pattern or URL that is written without a scheme has the scheme that is given here, just as it has the first one of
+/// ``PluginHost/HostConfiguration/schemes`` in a program. If none is given, a pattern without a scheme is that of a
+/// plain path (`/detail/:key`), and matches plain paths.
 public struct URLPattern: Sendable {
     private let scheme: String?
     private let pattern: Pattern

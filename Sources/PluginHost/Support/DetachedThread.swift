@@ -2,7 +2,7 @@ import CPluginHost
 package import PluginABI
 import PluginFile
 
-/// A thread whose end nothing waits for.
+/// A thread that is never joined.
 ///
 /// Foundation's `Thread` does not report that a thread could not be created, so code that waits for its work would wait
 /// forever.

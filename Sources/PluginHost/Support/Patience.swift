@@ -6,7 +6,7 @@ struct Patience: Sendable {
     /// The usual time before the first log line. Each further line follows when the time has doubled.
     static let silence = Duration.seconds(2)
 
-    /// The code that is waited for: `activate of ModuleA 1.0.0 (plugins/a.so)`.
+    /// The code that the wait is for: `activate of ModuleA 1.0.0 (plugins/a.so)`.
     let subject: String
     /// The name of the module, if it is known.
     let module: String?
@@ -20,7 +20,7 @@ struct Patience: Sendable {
 
     /// Waits. Returns false if the timeout has passed.
     ///
-    /// - Parameter wait: Waits until a time, and returns whether what is waited for has happened by then.
+    /// - Parameter wait: Waits until a time, and returns whether the code has ended by then.
     func wait(_ wait: (DispatchTime) -> Bool) -> Bool {
         let start = DispatchTime.now()
         let deadline = timeout.map { start + $0.dispatchInterval } ?? .distantFuture

@@ -28,7 +28,7 @@ package final class SerialThread: Sendable {
         /// The delayed work, the earliest first.
         var delayed: [Delayed] = []
         var lastNumber = 0
-        /// Whether a thread has the queue. `holder` is that thread, once it has noticed.
+        /// Whether a thread has the queue. `holder` is that thread, as soon as it has resumed.
         var isTaken = false
         var holder: pthread_t = 0
         var hasThread = false
@@ -109,7 +109,7 @@ package final class SerialThread: Sendable {
         }
     }
 
-    /// Runs work on the queue's thread after a time. Returns the number for ``cancel(_:)``.
+    /// Runs work on the queue's thread after a delay. Returns the number for ``cancel(_:)``.
     @discardableResult
     package func async(after time: Duration, _ work: @escaping @Sendable () -> Void) -> Int {
         let (due, isTooLate) = monotonicNow().addingReportingOverflow(max(0, time.nanoseconds))
@@ -155,7 +155,7 @@ package final class SerialThread: Sendable {
             return turn
         }
         guard let turn else { return }
-        // If no thread can be created, this one does the work that is ahead.
+        // If no thread can be created, this one runs the work that was added before.
         while let work = state.withLock({ makeThread(&$0) ? nil : takeWork(&$0) }) {
             work()
             giveBack()

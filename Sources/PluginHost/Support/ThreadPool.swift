@@ -112,7 +112,7 @@ extension SerialThread {
 }
 
 extension ThreadPool {
-    /// Runs code that may block after a time.
+    /// After a delay, runs code that may block.
     static func run(after time: Duration, _ work: @escaping @Sendable () -> Void) {
         SerialThread.timers.async(after: time) { shared.run(work) }
     }

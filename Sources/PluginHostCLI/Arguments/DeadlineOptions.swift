@@ -106,7 +106,7 @@ struct Deadline: Sendable {
     /// The deadline of asynchronous calls, whose option several commands have.
     static let asyncTimeout = Deadline("asyncTimeout", OptionSpecification.timeout.name, "") { $0.asyncTimeout = $1 }
 
-    /// All that a configuration file may have.
+    /// All deadlines that a configuration file may contain.
     static var entries: [Deadline] { all + [asyncTimeout] }
 
     /// Takes the deadlines from the entries of a configuration file, and removes them there.

@@ -23,7 +23,7 @@ struct NamedValues: Sendable {
 
     /// How values are read, for help pages.
     static let help =
-        "A value is converted to the declared type: a parameter that is declared string gets the text as it stands. "
+        "A value is converted to the declared type: a parameter that is declared string gets the text unchanged. "
         + "Bytes are written 'icon=@FILE', for the content of a file, or 'icon=base64:TEXT'. If no type is declared, "
         + "or the type any, a value is read as JSON if it is valid JSON, otherwise as text; to pass the text 2, write "
         + "'key=\"2\"' with the quotes."
@@ -55,7 +55,7 @@ struct NamedValues: Sendable {
         return values
     }
 
-    /// Adds advice to an error if text that was read as JSON may have been meant as it stands.
+    /// Adds advice to an error if text that was read as JSON may have been meant literally.
     func hint(_ message: String) -> String {
         guard message.contains("is declared string"),
             let (name, text) = texts.first(where: { message.contains("“\($0.name.shortened)”") }),

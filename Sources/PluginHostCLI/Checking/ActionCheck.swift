@@ -126,7 +126,7 @@ struct ActionCheck: Sendable {
                         .mistypedParameter, good.merging([parameter.name: wrong]) { $1 },
                         "a “\(parameter.name.shortened)” of another type")
                 } else {
-                    // Every value fits, also of types that the action does not expect.
+                    // Every value fits, even one of a type that the action does not expect.
                     for value: Value in [nil, [:], .bytes([]), 1.5] {
                         await accept(good.merging([parameter.name: value]) { $1 })
                     }

@@ -12,7 +12,7 @@ struct CheckResult: Sendable {
         var message: String
         /// The advice, as a sentence. It is shown once for several findings with the same advice.
         var advice = ""
-        /// The action that it is about: `Target/action` or `Type#action`.
+        /// The action that the finding is about: `Target/action` or `Type#action`.
         var action: String? = nil
         /// The address of the code that the finding is about.
         var address: CodeAddress? = nil

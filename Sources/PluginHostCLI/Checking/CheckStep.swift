@@ -16,7 +16,7 @@ enum CheckStep: String, CaseIterable, Codable, Sendable {
     case objects
     /// Takes arguments away when the action has returned.
     case arguments
-    /// Replaces the module by a copy of itself.
+    /// Replaces the module with a copy of itself.
     case replacement
 
     /// Whether the step performs actions.

@@ -21,7 +21,7 @@ struct CheckedCall: Sendable {
         (title, self.action, receiver) = ("\(type)#\(action.name)", action, .object(object))
     }
 
-    /// Performs the call with parameters that the action may use until this returns. Ignores the outcome.
+    /// Performs the call with parameters that the action may use until this function returns. Ignores the outcome.
     func perform(lending entries: UnsafeBufferPointer<plugin_entry>, in host: PluginHost, timeout: Duration) {
         switch receiver {
         case .target(let target):

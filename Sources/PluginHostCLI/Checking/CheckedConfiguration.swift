@@ -21,14 +21,14 @@ struct CheckedConfiguration: Codable, Sendable {
         }
     }
 
-    /// The names of modules in it.
+    /// The names of the modules in this configuration.
     private var names: Set<String> {
         let ofRules = rules.compactMap { (try? Value(json: $0))?["module"]?.string }
         return Set(modules.keys).union(ofRules).subtracting(["*"])
     }
 
-    /// Returns a warning of each name that is nearly, but not quite, that of the checked module; `nil` if there is
-    /// none, or the module has an entry as well. Other names belong to modules that are not checked.
+    /// Returns a warning about each name that is nearly, but not quite, that of the checked module; `nil` if there is
+    /// none, or if the module has an entry as well. Other names belong to modules that are not checked.
     func misspelling(of module: String) -> CheckResult? {
         let near = names.filter { nearest(to: $0, in: [module]) != nil }
         guard !near.isEmpty, !names.contains(module) else { return nil }
@@ -41,7 +41,8 @@ struct CheckedConfiguration: Codable, Sendable {
         return result
     }
 
-    /// Returns the configuration for copies of files: rules for the folder of a file are rules for the copies' folder.
+    /// Returns the configuration for copies of files: rules for the folder of a file become rules for the copies'
+    /// folder.
     func forCopies(of files: [String], in folder: String) throws(PluginError) -> CheckedConfiguration {
         let places = files.map { URL(filePath: $0).resolvingSymlinksInPath().path }
         var copy = self
@@ -56,7 +57,7 @@ struct CheckedConfiguration: Codable, Sendable {
         return copy
     }
 
-    /// Changes the configuration of a host accordingly.
+    /// Adds this configuration to that of a host.
     func apply(to configuration: inout PluginHost.Configuration, isolates: Bool) throws(PluginError) {
         for (name, text) in modules { configuration.moduleConfiguration[name] = try Value(json: text) }
         for deadline in Deadline.entries {

@@ -113,7 +113,7 @@ struct CheckedModule: Sendable {
         return PluginError(error.code, error.message + advice)
     }
 
-    /// Reports the crash of the isolated module and ends this process, if there was one.
+    /// If the isolated module has crashed, reports the crash and ends this process.
     func endIfCrashed(_ host: PluginHost) {
         guard let generation = host.generations.first(where: { $0.name == manifest.name && $0.crash != nil }) else {
             return

@@ -148,8 +148,8 @@ enum FileChecks {
                         + "tools cannot tell them apart. Rename one.")
             } else if !isConventional(name), name.contains(where: { "-.".contains($0) }) {
                 result.warn(
-                    "Among the \(what), “\(name.shortened)” is not an identifier: façades spell it differently. Use letters, "
-                        + "digits and _.")
+                    "“\(name.shortened)”, one of the \(what), is not an identifier: façades spell it differently. Use "
+                        + "letters, digits and _.")
             } else if name.count > 63 {
                 result.warn("Among the \(what), “\(name.prefix(20))…” is longer than 63 letters. Shorten it.")
             }

@@ -48,7 +48,7 @@ struct LifecycleCheck {
         }
         // The first rounds may open files that stay open for the life of the process.
         let growth = descriptors[Self.rounds - 1] - descriptors[2]
-        // A process of its own takes what it has opened with it.
+        // When the process of an isolated module ends, all that the module has opened is closed.
         if growth >= Self.rounds - 3, !module.check.isolates {
             result.warn(
                 "Each time, it leaves a file, a socket or the like open. Close in 'tearDown' what it has opened.")

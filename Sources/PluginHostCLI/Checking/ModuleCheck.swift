@@ -22,7 +22,7 @@ struct ModuleCheck: Sendable {
     let deadline: Duration
     /// The file of the last version, with which the module is compared.
     let lastVersion: String?
-    /// The file of a façade that is to be up to date.
+    /// The file of a façade that must be up to date.
     let facade: String?
     let symbolizer = Symbolizer()
 
@@ -156,8 +156,8 @@ struct ModuleCheck: Sendable {
         return [CheckResult(check: "description"), failed("manifest", error.message)]
     }
 
-    /// Returns where the code of the file crashes when it is opened, if that is the error of its inspection: opens it
-    /// once more.
+    /// Returns the location at which the code of the file crashes when it is opened, if that is the error of its
+    /// inspection. Opens the file once more.
     private func location(of error: PluginError) throws(PluginError) -> CodeLocation? {
         guard error.code == .inspectionCrashed else { return nil }
         return try perform(.lifecycle, manifest: "{}", isolates: false).result.findings.first?.location

@@ -6,23 +6,23 @@ internal import Synchronization
 /// Compares the replies that several threads get with those that one thread gets.
 ///
 /// One thread goes first, with as many calls as all threads together make afterwards; then the threads take turns. An
-/// action whose replies differ there depends on time, chance, earlier calls or the thread: the threads call it, too, but
-/// its replies are not compared.
+/// action whose replies differ in either of these phases depends on time, chance, earlier calls or the thread: the
+/// threads call it, too, but its replies are not compared.
 struct RaceCheck: Sendable {
     static let threads = 4
-    /// The most calls of one action, in each of the phases.
+    /// The maximum number of calls of one action in each of the phases.
     private static let calls = 20_000
-    /// The calls of an action that is not compared. An action that makes fewer in its time is slow, and is not mixed with
-    /// others.
+    /// The number of calls of an action that is not compared. An action that is called less often in its time is slow,
+    /// and is not mixed with others.
     private static let fewCalls = 200
-    /// The calls that an action makes in its time if it is quick.
+    /// An action that is called at least this often in its time is quick.
     private static let quickCalls = 3000
-    /// The most combinations of parameters for one action.
+    /// The maximum number of combinations of parameters for one action.
     private static let variations = 8
 
     /// Performs a call and returns its outcome.
     let perform: @Sendable (CheckedCall, Parameters) async -> Result<Value, PluginError>
-    /// Called with a description of what begins.
+    /// Called with a description of each action or phase that begins.
     let progress: @Sendable (String) -> Void
     /// The time of one phase with one action.
     let share: Duration
@@ -148,7 +148,7 @@ struct RaceCheck: Sendable {
         }
     }
 
-    /// Runs a function on several threads, which gets the number of the thread and the time to end.
+    /// Runs a function on several threads. It gets the number of its thread, and the time at which it must end.
     private func onThreads(
         _ count: Int, isLong: Bool = false, _ body: @escaping @Sendable (Int, ContinuousClock.Instant) async -> Void
     ) async {
@@ -224,7 +224,7 @@ extension Result<Value, PluginError> {
         return [.deadlineExceeded, .overloaded, .cancelled, .outOfResources].contains(error.code)
     }
 
-    /// Returns whether two outcomes are equal. Objects are equal if they stand in the same places.
+    /// Returns whether two outcomes are equal. Objects are equal if they are in the same places.
     fileprivate func isSame(as other: Self) -> Bool {
         switch (self, other) {
         case (.success(let value), .success(let other)): value == other || value.plain == other.plain
@@ -243,7 +243,7 @@ extension Result<Value, PluginError> {
 }
 
 extension Value {
-    /// A value that is equal for equal values except for the objects in them, and for numbers that may be addresses.
+    /// The value with a fixed text instead of each object, and of each number that may be an address, for comparisons.
     fileprivate var plain: Value {
         switch self {
         case .object: .string("object")

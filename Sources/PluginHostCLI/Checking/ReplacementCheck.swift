@@ -5,7 +5,7 @@ internal import PluginFile
 internal import PluginHost
 internal import Synchronization
 
-/// Replaces a module by a copy of itself: first while nothing calls it, to see what becomes of its state; then while
+/// Replaces a module with a copy of itself: first while nothing calls it, to see what becomes of its state; then while
 /// several threads call it.
 struct ReplacementCheck: Sendable {
     private static let threads = 4
@@ -24,8 +24,8 @@ struct ReplacementCheck: Sendable {
 
     // MARK: State
 
-    /// Calls all actions in two orders after replacements: where a reply shows the state, another action may have set
-    /// it before in one of them.
+    /// Calls all actions in two orders after replacements: if a reply shows state, another action may already have set
+    /// that state in one of the orders.
     private func compareStates(_ result: inout CheckResult) async -> Bool {
         let forward = Array(calls.indices)
         let backward = Array(forward.reversed())
@@ -80,7 +80,7 @@ struct ReplacementCheck: Sendable {
 
     // MARK: Replacement
 
-    /// Replaces the module's file by a copy with other bytes, and waits until the copy serves.
+    /// Replaces the module's file with a copy with other bytes, and waits until the copy serves.
     private func replace(_ result: inout CheckResult) async -> Bool {
         let serving = host.generations.first { $0.name == module.manifest.name && $0.state == .active }?.number
         progress("the replacement")

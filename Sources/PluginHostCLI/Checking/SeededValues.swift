@@ -34,7 +34,7 @@ struct SeededValues {
         }
     }
 
-    /// Returns an ordinary value that hardly ever occurs twice, where the type has enough of them.
+    /// Returns an ordinary value that hardly ever occurs twice, if the type has enough values.
     mutating func varied(_ kind: Value.Kind, object: Object) -> Value {
         switch kind {
         case .string, .any: .string(name() + String(repeating: pick(["-", "é", "x"]), count: index(below: 300)))

@@ -3,7 +3,7 @@ internal import PluginABI
 internal import PluginFacades
 internal import PluginFile
 
-/// The checks of a module against what is there already: its last version, and a façade that was generated from it.
+/// Compares a module with existing files: its last version, and a façade that was generated from it.
 enum VersionCheck {
     /// Returns whether the version of a module says what has changed since another version.
     ///
@@ -75,7 +75,7 @@ extension ManifestComparison {
         return parts.isEmpty ? "no changes" : parts.joined(separator: ", ")
     }
 
-    /// The reasons why versions do not say what has changed: that of the module, and those of its services.
+    /// The reasons why the versions of the module and its services do not say what has changed.
     var problems: [String] { (problem.map { [$0] } ?? []) + serviceProblems }
 }
 

@@ -5,7 +5,7 @@ internal import PluginHost
 
 /// One side of a comparison: the modules of a file, of a folder, or of a running host.
 struct DiffedModules {
-    /// Whether it is a file, of which only the one module is compared.
+    /// Whether this side is a file, whose one module is compared.
     let isFile: Bool
     let isHost: Bool
     /// Manifests in the order of the files.

@@ -36,7 +36,7 @@ enum Post: Question {
 
     static func show(_ answer: Value, _ invocation: Invocation) {
         invocation.console.print(counted(answer.number("delivered"), "subscriber"))
-        // Checked before, hence no error here.
+        // The words have been checked before, so this does not fail.
         let words = try? words(invocation.arguments)
         for failure in answer.list("failures") {
             let source = failure["source"]?.string ?? "the program"

@@ -59,7 +59,7 @@ enum Run: Command {
         var limits = ControlServer.Limits()
         if let calls = try arguments.wholeNumber(of: maxCalls, "calls", in: 1...4096) { limits.calls.shared = calls }
         let stop = try StopRequest(patience: arguments.duration(of: stopPatience))
-        // A signal that arrives while modules start is handled after that.
+        // A signal that arrives while modules start is handled after the start.
         let hangup = HangupSignal.asksToReload ? HangupSignal() : nil
         defer { hangup?.cancel() }
         beginBuffering(invocation)

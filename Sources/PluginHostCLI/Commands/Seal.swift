@@ -72,7 +72,7 @@ enum Seal: Command {
         return true
     }
 
-    /// Replaces a file by a whole one with the same owner, group and permissions.
+    /// Replaces a file, in one step, with one that has the same owner, group and permissions.
     ///
     /// - Parameter before: The status of the file when it was read.
     private static func replace(_ path: String, by bytes: [UInt8], _ before: stat?) throws(PluginError) {

@@ -62,7 +62,7 @@ final class AttachedHost: HostService {
         throw RPCError(answer["error"]).reported
     }
 
-    /// Returns the whole answer, which can be that of an error.
+    /// Returns the whole answer, which may contain an error instead of a result.
     private func exchange(
         _ method: String, _ parameters: [String: Value], within deadline: Duration?
     ) throws(PluginError) -> Value {

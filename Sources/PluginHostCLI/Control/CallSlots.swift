@@ -50,7 +50,7 @@ final class CallSlots: Sendable {
 
         init(_ limits: Limits) { self.limits = limits }
 
-        /// The client of a number. It is removed when it has neither running nor waiting calls.
+        /// The client with a number. It is removed when it has neither running nor waiting calls.
         subscript(_ number: Int) -> Client {
             get { clients[number] ?? Client() }
             set { clients[number] = newValue.running == 0 && newValue.waiters.isEmpty ? nil : newValue }

@@ -4,9 +4,9 @@ internal import PluginHost
 /// Decides on which threads requests of the control socket run, and how many run at a time.
 ///
 /// A client's lines are parsed, and its answers encoded, on one thread at a time. This thread belongs to the client, so
-/// that no client waits for another. The host's own methods also run there, and never wait for code of modules, but some
-/// of them for the start of the host. All other methods need one of the ``CallSlots``, and get a thread that they may
-/// block.
+/// that no client waits for another. The host's own methods also run there. They never wait for code of modules, but
+/// some of them wait for the start of the host. All other methods need one of the ``CallSlots``, and get a thread that
+/// they may block.
 final class ControlRequests: Sendable {
     private let limits: ControlServer.Limits
     private let handler: RPCEndpoint.Handler

@@ -2,7 +2,7 @@ internal import Glibc
 internal import PluginABI
 internal import PluginFile
 
-/// The socket on which `run` listens, and that other commands try first, if none is named.
+/// The socket on which `run` listens, and which other commands try first, if none is named.
 enum DefaultSocket {
     static let variable = "PLUGINHOST_SOCKET"
 

@@ -5,7 +5,7 @@ internal import PluginABI
 /// Limits the number of threads that read and write long JSON at a time to the number of processors, at least two. More
 /// threads would not be faster, and would delay short requests.
 final class LongTexts: Sendable {
-    /// A text of more bytes than this is long.
+    /// A text with more bytes than this counts as long.
     static let limit = 64 << 10
 
     private let permits = DispatchSemaphore(value: max(2, ProcessInfo.processInfo.activeProcessorCount))

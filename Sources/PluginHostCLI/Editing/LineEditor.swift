@@ -15,7 +15,7 @@ struct LineEditor: Sendable {
     private let completion: Completion
 
     /// Prepares the terminal. Returns `nil` if standard input or output is not a terminal that can move its cursor, or
-    /// if there is no libedit. To be called once.
+    /// if there is no libedit. Must be called only once.
     ///
     /// - Parameters:
     ///   - history: The name of the file in the state folder that keeps the history.

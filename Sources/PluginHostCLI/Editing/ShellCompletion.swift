@@ -67,7 +67,7 @@ enum ShellCompletion {
         }
     }
 
-    /// Answers the hidden command. What cannot be completed results in no line.
+    /// Answers the hidden command. Returns an empty text if there are no candidates.
     static func answer(
         _ arguments: [String], _ commands: [CommandSpecification], _ variables: [String: String]
     ) async -> String {

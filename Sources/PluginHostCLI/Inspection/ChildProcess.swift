@@ -14,7 +14,7 @@ struct ChildProcess {
         case killed(signal: Int32)
         case overdue
 
-        /// What the process did, for a sentence.
+        /// How the process ended, as a part of a sentence.
         var description: String {
             switch self {
             case .exited(let code): "exited with code \(code)"

@@ -39,11 +39,11 @@ struct CodeLocation: Hashable, Sendable {
         let line: Int
     }
 
-    /// Whether it is code of `PluginABI`, which is a part of each module in Swift.
+    /// Whether the code is that of `PluginABI`, which is a part of each module in Swift.
     var isOfInterface = false
 
-    /// `buy (/src/shop.c:12)`, `buy (libshop.so+0x10f9)` or `libshop.so+0x10f9`. A name that is longer than a line, as
-    /// those of closures in Swift are, is left out where the line is known.
+    /// `buy (/src/shop.c:12)`, `buy (libshop.so+0x10f9)` or `libshop.so+0x10f9`. A name that is longer than a line,
+    /// like those of closures in Swift, is left out if the line of the source is known.
     var description: String {
         let library = address.file.split(separator: "/").last.map(String.init) ?? address.file
         let position =
@@ -91,9 +91,9 @@ struct Symbolizer: Sendable {
         return addresses.map { known[$0] ?? CodeLocation(address: $0) }
     }
 
-    /// Returns the location that says most about a crash: of the first function on the stack, the innermost first, that
-    /// has a line and is not of `PluginABI`. After a runtime error in Swift, such functions may have
-    /// no line: then it is the first that has a name.
+    /// Returns the location that says most about a crash: that of the innermost function on the stack that has a line
+    /// and is not part of `PluginABI`. After a runtime error in Swift, such functions may have no line; then it is that
+    /// of the innermost one that has a name.
     func location(ofCrash stack: [CodeAddress]) -> CodeLocation? {
         let locations = locations(of: stack)
         let own = locations.filter { !$0.isOfInterface }
@@ -139,7 +139,7 @@ struct Symbolizer: Sendable {
             UnsafePointer<CChar>, Int, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<Int>?, UInt32
         ) -> UnsafeMutablePointer<CChar>?
 
-    /// Returns the name of a Swift function as source code has it.
+    /// Returns the name of a Swift function as it is written in source code.
     private static func demangled(_ name: String) -> String {
         guard name.hasPrefix("$s"), let function = dlsym(nil, "swift_demangle"),
             let text = unsafeBitCast(function, to: Demangle.self)(name, name.utf8.count, nil, nil, 0)

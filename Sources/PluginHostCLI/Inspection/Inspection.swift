@@ -3,9 +3,9 @@ internal import PluginABI
 internal import PluginFile
 internal import PluginHost
 
-/// Inspects one file: by its seal, if it has one, which runs no code. Otherwise in a process of its own, so that a
-/// crash or hang of the module only results in an error: a scan process, or, for files that do not pass there, a child
-/// process of this program.
+/// Inspects one file: by its seal, if it has one, which runs no code; otherwise in a process of its own, so that a
+/// crash or hang of the module only results in an error. This is a scan process or, for files that do not pass there, a
+/// child process of this program.
 struct Inspection: Sendable {
     static let defaultDeadline = Duration.seconds(10)
 

@@ -42,7 +42,7 @@ struct ConfigurationFile: Sendable {
                 .invalidConfiguration,
                 "The configuration \(path) must be an object with an entry for each module, not a \(value.kind).")
         }
-        // A module may be named like one of these: the configuration of a module is a map.
+        // A module may have the name of one of the file's own entries: the configuration of a module is a map.
         var contents = Contents(modules: modules)
         contents.deadlines = try Deadline.take(from: &contents.modules, of: path)
         if let length = modules["maximumURLLength"]?.int {
@@ -72,7 +72,7 @@ struct ConfigurationFile: Sendable {
 
     /// Returns what to say about a name in the file that no module has.
     ///
-    /// - Parameter known: The names of the modules that there are.
+    /// - Parameter known: The names of the modules that exist.
     func warning(_ name: String, known: [String]) -> String {
         "The configuration \(path) names the module “\(name.shortened)”, but there is no such module."
             + didYouMean(name, known + Self.ownEntries)
@@ -165,7 +165,7 @@ final class ConfigurationWatcher: @unchecked Sendable {
         }
     }
 
-    /// Warns once of each name that no module has, as long as none has it.
+    /// Warns about each name that no module has, once until a module has it.
     private func warn(_ names: Set<String>) {
         let known = host.modules.compactMap(\.name)
         let unknown = names.subtracting(known)

@@ -145,7 +145,7 @@ extension LocalHost {
         return .entries(["file": .string(served.file), "manifest": manifest, "notes": notes])
     }
 
-    /// The processes of isolated modules, those that still drain included.
+    /// The processes of isolated modules, including those that still drain.
     fileprivate var processes: Value {
         let restarts = Dictionary(host.modules.map { ($0.name, $0.restarts) }) { max($0, $1) }
         return .list(host.generations.compactMap { $0.processRecord(restarts: restarts[$0.name] ?? 0) })

@@ -41,7 +41,7 @@ final class ServiceManager: Sendable {
     }
 
     /// Reports from now on, twice in each interval of the watchdog, that the host is alive: that it can list its
-    /// modules, for which it must hold no lock forever.
+    /// modules, which shows that it holds no lock forever.
     func watch(_ host: PluginHost) {
         guard let watchdog else { return }
         _ = host.modules

@@ -11,7 +11,7 @@ extension HostService {
     func typing(_ method: [String: Value], _ words: NamedValues) async throws(PluginError) -> [String: Value] {
         if words.isEmpty { return method }
         let address = method.filter { HostMethod.addressParameters.contains($0.key) }
-        // If there is no such action, the call itself has the error.
+        // If there is no such action, the call itself reports the error.
         let types = (try? await request("types", address))?.map ?? [:]
         let values = try words.typed(types.compactMapValues { $0.string.flatMap(Value.Kind.init) })
         var method = method

@@ -1,6 +1,6 @@
 import PluginABI
 
-/// A module whose actions have every kind of type. `Tests/PluginFacadesTests/DeskFacade.swift` is made from it.
+/// A module whose actions use every kind of type. `Tests/PluginFacadesTests/DeskFacade.swift` is generated from it.
 struct Desk: Module {
     static let manifest = Manifest("Desk", version: "1.0.0") {
         Target("Desk") {

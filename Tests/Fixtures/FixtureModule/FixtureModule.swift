@@ -206,7 +206,7 @@ struct FixtureModule: Module {
                 context.log(.info, "sync \(item ?? "nothing")")
             }
             Action("fixture.async", .context(), .optional("item", String.self)) { context, item in
-                // A path names a file that must exist first.
+                // If the item is a path, the file must exist first.
                 repeat {
                     try await Task.sleep(for: .milliseconds(10))
                 } while item?.first == "/" && access(item!, F_OK) != 0
@@ -259,7 +259,7 @@ enum Color: String, ValueCodable { case red, green }
 
 enum PlainError: Error { case bad }
 
-/// Counts how many instances were made.
+/// Counts the instances that were made.
 final class Made: Sendable {
     let number: Int
     private static let count = Atomic(0)
@@ -275,7 +275,7 @@ let begun = Atomic(0)
 let cancelled = Atomic(0)
 let overlap = Overlap()
 
-/// Keeps a thread of the pool from all other tasks.
+/// Blocks a thread of the pool, so that no other task can use it.
 func sleepOnThread(_ seconds: UInt32) { sleep(seconds) }
 
 func takeKept() -> [Reply<Int>] {
@@ -289,7 +289,7 @@ func takeKept() -> [Reply<Int>] {
 final class Overlap: Sendable {
     private let inside = Atomic(0)
 
-    /// How many calls were inside already.
+    /// Returns how many calls were already inside.
     func begin() -> Int { inside.add(1, ordering: .acquiringAndReleasing).oldValue }
     func end() { inside.subtract(1, ordering: .acquiringAndReleasing) }
 

@@ -1,8 +1,8 @@
 import PluginABI
 import PluginHost
 
-/// A program with linked modules: prints which modules there are, and which ones answer. With `--isolate`, those in
-/// files are isolated; the program itself can be their process.
+/// A program with linked modules that prints which modules exist and which ones answer. With `--isolate`, the modules
+/// in files are isolated, and the program itself can be their worker.
 ///
 ///     LinkedProgram [--register NAME] [--unlinked] [--before] [--again] [--isolate] --plugins FOLDER
 @main
@@ -44,7 +44,7 @@ struct LinkedProgram {
         if arguments.contains("--again") { try startOthers() }
     }
 
-    /// The same without linked modules and without a log.
+    /// The same configuration without linked modules and without a log.
     static func unlinked(_ configuration: PluginHost.Configuration) -> PluginHost.Configuration {
         var configuration = configuration
         configuration.takesLinkedModules = false
@@ -52,7 +52,7 @@ struct LinkedProgram {
         return configuration
     }
 
-    /// Two hosts beside the existing one, or one after the other.
+    /// Starts two further hosts, while the first host runs or after its end.
     static func startOthers() throws {
         let (second, third) = (PluginHost(.init(folders: [])), PluginHost(.init(folders: [])))
         for host in [second, third] {

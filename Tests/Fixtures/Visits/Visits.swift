@@ -35,5 +35,5 @@ final class Ticket: Sendable {
 }
 
 let visits = Atomic(0)
-/// Never released: what the tests look for.
+/// Callbacks that are never released, which the tests detect.
 let kept = Mutex<[Callback]>([])

@@ -6,7 +6,7 @@ import Testing
 @testable import PluginHostCLI
 @testable import TestSupport
 
-/// The deadlines of a host as options, in the configuration file, and in the article.
+/// The deadlines of a host as options, in the configuration file and in the article.
 @Suite struct DeadlineTests {
     private let folder: TemporaryFolder
 

@@ -10,9 +10,9 @@ struct BadModule: Sendable, CustomTestStringConvertible {
     let isFailure: Bool
     /// Words that the finding must contain.
     let words: [String]
-    /// The seconds that each check may take: few for a module that never ends.
+    /// The time in seconds that each check may take: short for a module that never ends.
     var deadline = 120
-    /// Builds the library at a path, or elsewhere, and returns its path.
+    /// Builds the library in a folder or elsewhere, and returns its path.
     let make: @Sendable (_ folder: TemporaryFolder) throws -> String
 
     var testDescription: String { "\(check): \(rule)" }
@@ -37,7 +37,7 @@ struct BadModule: Sendable, CustomTestStringConvertible {
         make = { folder in try folder.copy(module().build(), as: "libbad.so") }
     }
 
-    /// Needs a library that is missing when the module is loaded, or exists only in a folder of this machine.
+    /// Makes a module that needs a library which is missing when the module is loaded, or exists only on this machine.
     init(_ rule: String, _ check: String, isFailure: Bool = true, _ words: String..., needing library: String) {
         (self.rule, self.check, self.isFailure, self.words) = (rule, check, isFailure, words)
         make = { folder in
@@ -51,14 +51,14 @@ struct BadModule: Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// A copy with a deadline for each check.
+    /// Returns a copy with a deadline for each check.
     private func within(_ seconds: Int) -> BadModule {
         var copy = self
         copy.deadline = seconds
         return copy
     }
 
-    /// A manifest of the target `Bad` with actions.
+    /// A manifest with the target `Bad` and the given actions.
     private static func manifest(_ actions: String, more: String = "") -> String {
         """
         {"name": "Bad", "version": "1.0.0", \(more)"targets": [{"name": "Bad", "actions": [{"name": "answer"}, \(actions)]}]}

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Separate from CheckTests, so that both can run in different processes.
+/// Separate from `CheckTests`, so that both can run in different processes.
 @Suite(.timeLimit(.minutes(30))) struct BadModuleTests: Checking {
     @Test(arguments: BadModule.all) func `a module that breaks a rule is caught`(bad: BadModule) throws {
         let folder = try TemporaryFolder()

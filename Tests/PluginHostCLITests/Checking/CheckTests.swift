@@ -174,7 +174,7 @@ import Testing
         running.signal(signal)
         #expect(try running.wait().signal == signal)
         let process = try String(contentsOfFile: "\(program.folder.path)/process", encoding: .utf8)
-        // A process that has ended and has not been reaped has no command line.
+        // A process that has ended but has not been reaped has no command line.
         #expect(eventually { (FileManager.default.contents(atPath: "/proc/\(process)/cmdline") ?? Data()).isEmpty })
         // It may have been between two of its children.
         #expect(

@@ -6,7 +6,7 @@ import Testing
 @testable import PluginHostCLI
 @testable import TestSupport
 
-/// Findings of `pluginhost check` say where the code is.
+/// Findings of `pluginhost check` state the location of the code.
 @Suite(.timeLimit(.minutes(30))) struct LocationTests: Checking {
     private static let tools = ["llvm-symbolizer", "addr2line"].compactMap { Tool($0)?.path }
 
@@ -208,7 +208,7 @@ import Testing
             ["check", file, "--json", "--trust", "--seed", "1"],
             environment: ["PATH": "\(folder.path)/tools:/usr/bin:/bin"])
         #expect(outcome.code == 65 && outcome.output.contains("SIGABRT"), "\(outcome)")
-        // Besides the addresses, there are four arguments.
+        // There are four arguments besides the addresses.
         let counts = try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").compactMap { Int($0) }
         #expect(counts.contains(20) && counts.count < 10 && counts.allSatisfy { $0 <= 20 }, "\(counts)")
     }

@@ -48,7 +48,7 @@ import Testing
         let host = try TestHost([])
         let object = host.host.callback { arguments in arguments.first ?? nil }.object
         var seeded = SeededValues(seed: 1)
-        // All of it would be more than 10 million values.
+        // The complete value would consist of more than 10 million values.
         let value = types.ordinary("R0", &seeded, object: object)
         #expect(value.map?.count == 60)
         #expect((500...3000).contains(size(value)), "\(size(value))")

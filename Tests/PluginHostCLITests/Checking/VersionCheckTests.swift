@@ -110,7 +110,7 @@ import Testing
         let process = try host.start("run", "--socket", socket, "--trust")
         #expect(process.line { $0.contains("Listening on") } != nil)
         try module("1.1.0", "buy", "sell", "rent").build(into: new, as: "a.so")
-        // Not the file counts, but what was loaded from it.
+        // The version that was loaded counts, not the file.
         try FileManager.default.moveItem(
             atPath: folder.file("broken", "nonsense"), toPath: "\(host.plugins)/broken.tmp")
         try #require(rename("\(host.plugins)/broken.tmp", "\(host.plugins)/a.so") == 0)
@@ -123,7 +123,7 @@ import Testing
         let asked = try program().run("diff", new, "--trust", environment: ["PLUGINHOST_SOCKET": socket])
         #expect(asked.output == outcome.output && asked.errors.contains("Using the host on \(socket)"))
 
-        // The other way round: the new version is the one that is served.
+        // The other way round: the new version is the one that serves.
         let back = try program().run("diff", new, socket, "--trust", "--json")
         let record = try Value(json: back.output)[1]
         #expect(back.code == 65 && record?["problems"]?[0]?.string?.contains("lower than 1.1.0") == true, "\(back)")
@@ -138,7 +138,7 @@ import Testing
         #expect(none.code == 64 && none.errors.contains("no running host"), "\(none)")
     }
 
-    @Test(.disabled(if: isSanitized, "Types are not derived by a scan process there."))
+    @Test(.disabled(if: isSanitized, "With a sanitizer, no scan process derives types."))
     func `A manifest whose types are not known is not compared with one that has them`() throws {
         let code = """
             static plugin_module module;

@@ -7,7 +7,7 @@ import Testing
 @testable import PluginHostCLI
 @testable import TestSupport
 
-/// Modules that are removed, rolled back and followed with the built program.
+/// Removing, rolling back and following modules with the built program.
 @Suite(.timeLimit(.minutes(30))) struct ChangingModulesTests {
     private let folder: TemporaryFolder
     private let plugins: String
@@ -21,7 +21,7 @@ import Testing
         try add("0.9.0")
     }
 
-    /// Module C, whose manifest is text in its file, with any version of five characters.
+    /// Adds module C, whose manifest is text in its file, in any version of five characters.
     private func add(_ version: String) throws {
         var library = try Data(contentsOf: URL(filePath: built("libModuleC.so")))
         while let place = library.range(of: Data("\"0.9.0\"".utf8)), version != "0.9.0" {
@@ -61,7 +61,7 @@ import Testing
         #expect(list.errors.contains("(deadRoute)"), "\(list)")
         let json = try run("list", "--json", attached: true)
         #expect(json.json?.list?.count == 1 && json.errors.contains(dead), "\(json)")
-        // A host of the command's own has it in its log.
+        // If the command starts its own host, the message is in the log of that host.
         #expect(try run("list").errors.components(separatedBy: dead).count == 2)
     }
 
@@ -142,7 +142,7 @@ import Testing
         try add("0.9.1")
         #expect(host.line { $0.contains("\"replaced\"") } != nil)
         let past = try run("events", attached: true)
-        #expect(past.code == 0 && past.output.contains("replaced ModuleC 0.9.0 by 0.9.1"))
+        #expect(past.code == 0 && past.output.contains("replaced ModuleC 0.9.0 with 0.9.1"))
         let follower = try ProgramProcess(["events", "--follow", "--json", "--attach", folder.path + "/s"])
         #expect(follower.line { $0.contains("\"event\":\"replaced\"") } != nil)
         #expect(try run("remove", "ModuleC", attached: true).code == 0)
@@ -161,7 +161,7 @@ import Testing
     }
 }
 
-/// Changes that are requested again and again.
+/// Changes that clients request again and again.
 @Suite struct EventLogTests {
     private func problem(_ text: String) -> HostChange { .problem(PluginError("x", text)) }
 

@@ -66,7 +66,7 @@ import Testing
         for (text, problem) in [
             (
                 "{\n  \"ModuleA\": {\"é\": 1,}\n}",
-                "is not valid JSON: a “,” stands after the last element, at line 2, column 21."
+                "is not valid JSON: a “,” follows the last element, at line 2, column 21."
             ),
             ("{\"A\": {},\r\n\"A\": {}}", "has the name “A” twice, at line 2, column 1. Use each name once."),
             ("{\"A\":\n\n", "is not valid JSON: a value is missing, at line 3, column 1."),

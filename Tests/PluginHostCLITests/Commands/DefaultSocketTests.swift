@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test func `a host that does not answer is an error that says what to do`() throws {
-        // A socket that somebody listens on, but nobody serves.
+        // A socket that accepts connections, but never answers.
         let silent = try ListeningSocket(path: folder.path + "/silent")
         defer { silent.remove() }
         let environment = ["PLUGINHOST_SOCKET": silent.path]
@@ -65,7 +65,7 @@ import Testing
         }
         #expect(try ProgramProcess.run("list", "--plugins", plugins, environment: environment).code == 0)
 
-        // Its queue is full.
+        // The queue of the socket is full.
         var waiting: [CInt] = []
         defer { for descriptor in waiting { close(descriptor) } }
         repeat {

@@ -26,7 +26,7 @@ import Testing
         ).wait()
     }
 
-    /// What is printed from the first page on.
+    /// The output from the first page on.
     private func pages(_ outcome: ProgramProcess.Outcome) -> [String] {
         let lines = outcome.output.split(separator: "\n").map(String.init)
         return Array(lines.drop { !$0.hasPrefix("[") }.prefix { !$0.hasSuffix("Stopping") })

@@ -61,7 +61,7 @@ import Testing
     @Test func `With --lazy, a module that a command has read is known to the next one, and a call starts it`() throws {
         let plugins = try folder.folder("known")
         try CModule(name: "Known").build(into: plugins, as: "known.so")
-        usleep(30_000)  // What is known of a file that has just changed is not kept.
+        usleep(30_000)  // The cache keeps nothing about a file that has just changed.
         func run(_ arguments: String...) throws -> ProgramProcess.Outcome {
             try ProgramProcess(
                 arguments + ["--lazy", "--plugins", plugins], environment: ["XDG_CACHE_HOME": folder.path + "/cache"]
@@ -104,7 +104,7 @@ import Testing
         #expect(local.output == "Leads to A/nativeSecret of ModuleA, which the URL itself names.\n")
     }
 
-    @Test func `Dead routes stand in the lists of routes and modules, and in the log`() throws {
+    @Test func `Dead routes are named in the lists of routes and modules, and in the log`() throws {
         let file = folder.path + "/dead.routes.json"
         try #"{"app://dead/:id": "A/price"}"#.write(toFile: file, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(atPath: file) }

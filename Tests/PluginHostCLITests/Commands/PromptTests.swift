@@ -119,7 +119,7 @@ import Testing
             #expect(client.ask("call", ["target": "Rude", "action": .string(action)])?["result"] == 1)
             #expect(!host.echoes)
         }
-        // The editor gives the terminal up to other output while it waits for a key.
+        // The editor yields the terminal to other output while it waits for a key.
         try folder.file("plugins/broken.so", "no module")
         #expect(host.shows("broken.so") && host.shows("pluginhost> sta"))
         host.type("ts\nquit\n")

@@ -7,7 +7,7 @@ import Testing
 @testable import PluginHostCLI
 @testable import TestSupport
 
-/// Parameters that are entered as text, in a host of the command's own and in one that is already running.
+/// Parameters that are entered as text, with a host that the command starts and with a host that is already running.
 @Suite(.timeLimit(.minutes(30))) struct TypedParametersTests {
     private let folder: TemporaryFolder
     private let plugins: String
@@ -36,7 +36,7 @@ import Testing
         try writeFile(Data([1, 2, 3, 250]), to: "\(folder.path)/@icon")
     }
 
-    /// Runs commands, each with a host of its own, then each attached to a running host.
+    /// Runs commands, each of which starts its own host, then each attached to a running host.
     private func each(_ body: (_ run: (String...) throws -> ProgramProcess.Outcome) throws -> Void) throws {
         try body { words in try ProgramProcess(words + ["--plugins", plugins]).wait() }
         let socket = "\(folder.path)/s"

@@ -14,7 +14,7 @@ import Testing
 
         func add(_ text: String) { texts.withLock { $0.append(text) } }
 
-        /// The first outcomes, as soon as there are so many; all outcomes after a minute.
+        /// The outcomes, as soon as there are at least `count`, or after a minute.
         func first(_ count: Int) async throws -> [String] {
             for _ in 0..<6000 where all.count < count { try await Task.sleep(for: .milliseconds(10)) }
             return all
@@ -27,7 +27,7 @@ import Testing
         CallSlots(.init(shared: shared, waiting: waiting, patience: patience))
     }
 
-    /// Requests a slot. If none is free, the call is in the queue when this returns.
+    /// Requests a slot. If none is free, the call is in the queue when the function returns.
     private func ask(_ slots: CallSlots, _ client: Int, _ name: String) {
         Task.immediate { [outcomes] in
             do throws(PluginError) {

@@ -9,7 +9,7 @@ import Testing
 @testable import PluginHostCLI
 @testable import TestSupport
 
-// How many calls, lines and clients a server takes.
+// How many calls, lines and clients a server accepts.
 
 extension ControlServerTests {
     @Test func `calls over the limit are refused at once, but never the first call of another client`() async throws {
@@ -18,7 +18,7 @@ extension ControlServerTests {
         let server = try server(limits: limits)
         let client = try SocketClient(path)
         for id in 0..<5 { client.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"block"}"#) }
-        // Its own slot and half of the shared ones.
+        // The client gets its own slot and half of the shared ones.
         begin(2)
         let refused = (0..<3).compactMap { _ in client.answer()?["error"]?["data"]?["code"]?.string }
         #expect(refused == ["overloaded", "overloaded", "overloaded"])
@@ -57,7 +57,7 @@ extension ControlServerTests {
             usleep(100_000)
         }
         #expect(clients[0].answer()?["error"]?["message"]?.string?.contains("1048576 bytes") == true)
-        // The other clients have lost nothing.
+        // No input of the other clients is lost.
         clients[3].write("\n")
         #expect(clients[3].answer()?["error"]?["code"] == -32700)
         server.stop()

@@ -15,7 +15,7 @@ import Testing
     init() throws { folder = try TemporaryFolder() }
     var path: String { folder.path + "/s" }
 
-    /// What the method `block` waits for.
+    /// The semaphore that the method `block` waits for.
     let gate = DispatchSemaphore(value: 0)
     let hasBegun = DispatchSemaphore(value: 0)
 
@@ -65,7 +65,7 @@ import Testing
         let first = try server()
         #expect(throws: PluginError.self) { try server() }
         first.stop()
-        // A socket on which nothing listens any more.
+        // A socket on which no process listens any more.
         let dead = UnixSocket.make()
         try #require(UnixSocket.bind(dead, to: path) == 0)
         close(dead)
@@ -159,7 +159,7 @@ import Testing
             let waiting = isOfOne ? clients[0] : clients[1]
             waiting.send(#"{"jsonrpc":"2.0","id":2,"method":"echo","params":["\#(long)"]}"#)
             #expect(!waiting.hasAnswer(within: .milliseconds(200)), "of one client: \(isOfOne)")
-            // Small lines of other clients do not wait.
+            // Short lines of other clients do not wait.
             clients[2].send(#"{"jsonrpc":"2.0","id":3,"method":"echo"}"#)
             #expect(clients[2].answer()?["id"] == 3)
             open(1)

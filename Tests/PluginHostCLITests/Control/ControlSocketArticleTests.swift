@@ -6,7 +6,7 @@ import Testing
 @testable import PluginHostCLI
 @testable import TestSupport
 
-/// The article about the control socket says what the code does.
+/// The article about the control socket describes what the code does.
 @Suite struct ControlSocketArticleTests {
     private let article: String
 
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    /// Keys that the article leaves out.
+    /// Keys that the article omits.
     private static let further: [String: Set<String>] = [
         "list": ["interceptors", "restarts", "residentBytes", "processorTime"],
         "routes": ["groups", "overlapsComplete", "transition"], "stats": ["measured"],

@@ -7,7 +7,7 @@ import Testing
 @testable import PluginHostCLI
 @testable import TestSupport
 
-/// Text from outside: on the control socket, on the command line, and in the file of --config.
+/// Text from outside: on the control socket, on the command line, and in the configuration file.
 @Suite(.timeLimit(.minutes(30))) struct HostileTextTests {
     private let folder: TemporaryFolder
 
@@ -81,7 +81,7 @@ import Testing
         #expect(outcome.json?["error"]?["message"]?.string?.contains("has the name “A” twice") == true)
     }
 
-    /// The message around a value of the maximum depth is nested deeper than the value.
+    /// The message that contains a value of the maximum depth is nested more deeply than the value.
     @Test func `An answer with a result of the maximum depth is read`() throws {
         let value = String(repeating: "[", count: 128) + String(repeating: "]", count: 128)
         let answer = Array("[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"result\":\(value)}}]".utf8)

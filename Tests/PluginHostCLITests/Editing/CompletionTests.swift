@@ -105,7 +105,7 @@ import Testing
         #expect(try host.wait().code == 0)
     }
 
-    /// Lines that are typed, and what they are after the key Tab, in every shell.
+    /// Lines as they are typed, and as they are completed by the Tab key, in every shell.
     private var typedLines: [(typed: String, completed: String)] {
         get throws {
             try folder.file("modules/libX y.so")
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    /// Where the shell is not installed, nothing is tested.
+    /// A shell that is not installed is not tested.
     @Test(
         .enabled("The shell is not installed.") { Tool("zsh") != nil || Tool("bash") != nil },
         arguments: ["zsh", "bash"].filter { Tool($0) != nil })

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Modules that kill their host: what the dying host reports, and what the next one does.
+/// Modules that kill their host: what the dying host reports, and how the next one reacts.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct CrashTests {
     let program: HostProgram
 

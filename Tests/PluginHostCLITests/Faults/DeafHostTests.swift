@@ -4,7 +4,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Programs and modules that could make a host deaf to its clients, its folder and signals.
+/// Programs and modules that could make a host deaf to its clients, its folders and signals.
 @Suite(.timeLimit(.minutes(30))) struct DeafHostTests {
     private func module(_ name: String, code: String = "") -> CModule {
         CModule(
@@ -60,7 +60,7 @@ import Testing
         defer { withExtendedLifetime(program) {} }
         let deaf = try (0..<clients).map { _ in try SocketClient(socket) }
         for client in deaf { client.request("call", call("Sleeper", "sleep"), count: 255 / clients) }
-        // Calls without a slot get an error: all of the others sleep.
+        // Calls without a slot get an error. All other calls sleep.
         for client in deaf { #expect(client.answer()?["error"]?["data"]?["code"] == "overloaded") }
 
         let other = try SocketClient(socket)
@@ -88,7 +88,7 @@ import Testing
         let host = try program.start("run", "--socket", socket)
         let deaf = try SocketClient(socket)
         let threads = ProcessInfo.processInfo.activeProcessorCount
-        // Half of a client's slots are enough.
+        // The calls need at most half of a client's slots.
         try #require(threads <= 30)
         deaf.request("call", call("Later", "occupy"), count: threads + 2)
 
@@ -121,7 +121,7 @@ import Testing
     {
         let hanging = module("Hanging", code: "__attribute__((constructor)) static void hang(void) { sleep(600); }")
         for signals in [2, 1] {
-            // The program inherits which signals are blocked. Threads of Dispatch, on which tests run, block these.
+            // The program inherits blocked signals, and threads of Dispatch, on which tests run, block them.
             var (blocked, before) = (sigset_t(), sigset_t())
             sigfillset(&blocked)
             pthread_sigmask(SIG_BLOCK, &blocked, &before)
@@ -129,7 +129,7 @@ import Testing
             pthread_sigmask(SIG_SETMASK, &before, nil)
             defer { withExtendedLifetime(program) {} }
             usleep(1_000_000)
-            // Two signals before the first is handled are one, so the second is sent until there are two.
+            // Two signals count as one if the second arrives before the first is handled, so more are sent.
             for _ in 0..<(signals == 1 ? 1 : 20) {
                 host.signal(SIGTERM)
                 usleep(50_000)
@@ -190,10 +190,10 @@ import Testing
         defer { withExtendedLifetime(program) {} }
         let (client, other) = (try SocketClient(socket), try SocketClient(socket))
         #expect(other.ask("call", call("Sleeper", "quick"))?["result"] == 7)
-        // Less than the size of a thread's stack.
+        // The limit is smaller than the stack of a thread.
         try host.limitMemory(toFurther: 4 << 20)
         client.request("call", call("Sleeper", "sleep"), count: 4)
-        // Existing threads serve for a while.
+        // At first, existing threads run the calls.
         var error: Value?
         #expect(
             eventually {
@@ -217,7 +217,7 @@ import Testing
         usleep(1_500_000)  // Idle threads end after a second.
         try host.limitMemory(toFurther: 4 << 20)
         client.request("inspect", ["file": .string(program.plugins + "/Sleeper.so")], count: 4)
-        // The answers do not matter: the processes may lack memory, too.
+        // The answers do not matter: the scan processes may lack memory, too.
         for _ in 0..<4 { #expect(client.answer() != nil) }
         host.signal(SIGTERM)
         #expect(try host.wait().signal == 0)
@@ -271,7 +271,7 @@ import Testing
         defer { withExtendedLifetime(host) {} }
         let client = try SocketClient(socket)
         client.request("call", call("Sleeper", "sleep"), count: 5)
-        // Its own slot, and half of the two.
+        // The client gets its own slot, and half of the two shared ones.
         for _ in 0..<3 {
             let error = client.answer()?["error"]
             #expect(error?["data"]?["code"] == "overloaded")

@@ -20,7 +20,7 @@ import Testing
     @Test(
         arguments: [("exit(3)", ", with status 3\n"), ("quick_exit(3)", "quick_exit\n")]
             + (isSanitized ? [] : [("_exit(3)", ", with status 3\n")]))
-    func `an action that ends the host is named, with the way to go on, and the exit code is its own`(
+    func `an action that ends the host is named, with advice, and its exit code is kept`(
         end: String, first: String
     ) throws {
         try put("\(end);")

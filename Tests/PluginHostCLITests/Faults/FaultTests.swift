@@ -5,8 +5,8 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// System calls that fail while a host runs: each is reported with the file and the cause, the host continues, and it
-/// loads what it could not load before once the fault is gone.
+/// System calls that fail while a host runs. The host reports each with the file and the cause, continues to run, and
+/// loads what it could not load once the fault is over.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct FaultTests {
     let program: HostProgram
     let faults: Faults
@@ -51,7 +51,7 @@ import Testing
         #expect(outcome.signal == 0 && outcome.code == 0, "\(outcome.errors)")
     }
 
-    /// Touches a file, as people do so that it is examined again.
+    /// Touches a file, as users do to have it examined again.
     private func touch(_ file: String) { utimensat(AT_FDCWD, "\(program.plugins)/\(file)", nil, 0) }
 
     private func staging(_ name: String = "") -> String { "\(program.folder.path)/pluginhost-\(geteuid())/\(name)" }
@@ -133,7 +133,7 @@ import Testing
         unlink(file)
         let problem = "First 1.0.0 cannot be kept: No space left"
         #expect(eventually { running.output.contains(problem) }, "\(running.output)")
-        // It is torn down, but its copy still exists.
+        // The module is torn down, but its copy still exists.
         #expect(eventually { running.output.contains("\"retired\"") }, "\(running.output)")
         faults.end(.full)
         let kept = eventually {

@@ -18,7 +18,7 @@ import Testing
         print("Kills: seed \(seed)")
         var random = SplitMix(seed: seed)
         let program = try HostProgram()
-        // It has its own plugins folder, and shares the staging folder with the hosts that are killed.
+        // This host has its own plugins folder, and shares the staging folder with the hosts that are killed.
         let quiet = program.naming(try program.folder.folder("quiet"))
         try CModule().build(into: quiet.plugins, as: "good.so")
         let living = try quiet.start("run")
@@ -31,7 +31,7 @@ import Testing
             try StressModule(place: place, number: numbers[place]).put(into: program.plugins, as: "\(place).so")
         }
         for _ in 0..<kills {
-            // No content is killed twice: it would no longer be only suspected.
+            // Each content is new: one whose host was killed twice would no longer be only under suspicion.
             for place in 0..<Self.places { try change(place) }
             let running = try program.start("run")
             let end = ContinuousClock.now + .milliseconds(Int(random.next() % 800))
@@ -43,7 +43,7 @@ import Testing
             #expect(try running.wait().signal == SIGKILL)
         }
 
-        // It keeps running, and so tries again the file during which the last one was killed.
+        // This host keeps running, so it also tries the file that was being started when the last one was killed.
         let last = try program.start("run")
         var list = try program.run("list", "--json")
         let isComplete = try eventually {
@@ -66,7 +66,7 @@ import Testing
         #expect(staging(program).isEmpty)
     }
 
-    /// The folders of hosts, living or dead.
+    /// The staging folders of hosts, whether these run or not.
     private func staging(_ program: HostProgram) -> [String] {
         let base = "\(program.folder.path)/pluginhost-\(geteuid())"
         let names = (try? FileManager.default.contentsOfDirectory(atPath: base)) ?? []
@@ -77,12 +77,12 @@ import Testing
         throws
     {
         let program = try HostProgram()
-        // The system call itself, of which the host knows nothing. _exit() would name the module.
+        // The module makes the system call itself, which the host does not notice; _exit() would identify the module.
         try CModule(code: "#include <sys/syscall.h>", entry: "syscall(SYS_exit_group, 7);")
             .build(into: program.plugins, as: "leaving.so")
         try CModule().build(into: program.plugins, as: "good.so")
         #expect(try program.start("run").wait().code == 7)
-        // All other modules serve by then.
+        // All other modules serve before this host ends.
         let second = try program.start("run").wait()
         #expect(second.code == 7)
         let third = try program.start("run")
@@ -93,7 +93,7 @@ import Testing
         #expect(try program.run("list", "--json").module("good.so")?["state"] == "active")
     }
 
-    @Test func `A module that kills the host by a signal of its own is not tried again`() throws {
+    @Test func `A module that kills the host by a fatal signal is not tried again`() throws {
         let program = try HostProgram()
         try CModule(setUp: "__builtin_trap();").build(into: program.plugins, as: "dying.so")
         #expect(try program.start("run").wait().signal == SIGILL)

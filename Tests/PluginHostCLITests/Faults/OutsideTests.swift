@@ -4,8 +4,8 @@ import Testing
 
 @testable import TestSupport
 
-/// Input from outside (a version that is put back, a configuration, a subscriber, a limit) neither kills the program
-/// again and again, nor keeps it from ending, nor counts as success.
+/// Input from outside (a version that is put back, a configuration, a subscriber, a limit) does not kill the program
+/// repeatedly, does not keep it from ending, and does not count as success.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct OutsideTests {
     let program: HostProgram
 

@@ -4,8 +4,8 @@ import Testing
 
 @testable import TestSupport
 
-/// The module that ends the host while modules start is found at the next start, wherever its code was, and no other is
-/// blamed.
+/// The next start identifies the module that ended the host while modules were starting, wherever its code was, and
+/// blames no other module.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct StartFaultTests {
     let program: HostProgram
 
@@ -34,7 +34,7 @@ import Testing
         #expect(!quarantine.contains("isSuspected"), "\(quarantine)", sourceLocation: location)
     }
 
-    /// Modules before and after the one that dies, whose start is not over when it does.
+    /// Builds modules that precede and follow the one that dies, and whose start is not over when it dies.
     private func buildOthers() throws {
         for name in ["Aaa", "Zzz"] {
             var module = CModule(name: name)
@@ -114,7 +114,7 @@ import Testing
         try expectBlame("dying.so", Self.steps[place]!, others: ["Aaa.so", "Zzz.so"])
     }
 
-    /// An exit waits for constructors, so one that waits for its thread would never end.
+    /// An exit waits for constructors, so a constructor that waits for the thread that exits would never end.
     private static let threads =
         ends.map { ("entry", $0) } + ends.filter { $0 != "exit(0)" }.map { ("opening", $0) }
 
@@ -370,7 +370,7 @@ import Testing
                 file = fopen("/proc/self/maps", "r");
                 while ((byte = getc(file)) != EOF) used += byte == '\\n';
                 fclose(file);
-                /* Neighbours of different protection are maps of their own. */
+                /* Adjacent pages of different protection are separate maps. */
                 long count = limit / 100 * 93 - used;
                 char *pages = mmap(NULL, (size_t)count * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
                 for (long i = 0; i < count; i += 2) mprotect(pages + i * 4096, 4096, PROT_NONE);
@@ -380,7 +380,7 @@ import Testing
         try hungry.build(into: program.plugins, as: "hungry.so")
         let running = try program.start("run", "--json")
         #expect(eventually { running.output.contains("\"watching\"") })
-        // The host counts again after a second.
+        // The host counts the maps again after a second.
         sleep(2)
         try CModule(name: "Late").build(into: program.plugins, as: "late.so")
         #expect(

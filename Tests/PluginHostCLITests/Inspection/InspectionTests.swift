@@ -75,7 +75,7 @@ import Testing
         #expect(try report?.json == PluginHost.inspect(file: file, trustsEveryone: true).derivingTypes().json)
     }
 
-    @Test(.disabled(if: isSanitized, "Files are not scanned there."))
+    @Test(.disabled(if: isSanitized, "With a sanitizer, files are not scanned."))
     func `types that crash, or are no manifest, are left out, with a warning`() throws {
         for (body, problem) in [
             ("abort();", "types are not known"), ("", "types are not usable"),

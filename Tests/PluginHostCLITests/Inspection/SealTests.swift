@@ -63,7 +63,7 @@ import Testing
         let report = try run("inspect", file)
         #expect(report.output.contains("for AArch64") && report.output.contains("say()"), "\(report.errors)")
         #expect(try run("facade", file).code == 0)
-        // A damaged seal is an error of the file, whatever the machine.
+        // A damaged seal is an error of the file, whatever machine the file is for.
         try change(file) { data in
             let magic = try #require(data.firstRange(of: Data("PLUGSEAL".utf8)))
             data[magic.lowerBound + 16] = 0xFF
@@ -92,7 +92,7 @@ import Testing
         #expect(try Data(contentsOf: URL(filePath: file)) == bytes)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 2)
 
-        // The host opens it, and another program keeps the seal.
+        // The host opens the sealed file, and `strip` keeps the seal.
         _ = try TestHost([file])
         if let strip = Tool("strip") {
             try strip.run(["-s", file])
@@ -123,7 +123,7 @@ import Testing
         let error = list.module("a.so")?["error"]
         #expect(error?["code"] == "sealMismatch", "\(list.output)")
         #expect(error?["message"]?.string?.contains("the seal names the module Liar99, the code Honest") == true)
-        // It can be sealed again.
+        // The file can be sealed again.
         let again = try run("seal", file)
         #expect(again.code == 0 && again.output.contains("is sealed"), "\(again.errors)")
         #expect(try run("inspect", "--json", file).json?["manifest"]?["name"] == "Honest")

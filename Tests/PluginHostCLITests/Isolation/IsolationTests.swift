@@ -28,7 +28,7 @@ import Testing
         return try #require(pid_t(output.trimmingCharacters(in: .whitespacesAndNewlines)))
     }
 
-    @Test func `A crash is told, the list has the process and the restarts`() throws {
+    @Test func `A crash is reported, and the list shows the process and the restarts`() throws {
         var program = try HostProgram()
         program.namesFolder = true
         let (process, socket) = try start(program)

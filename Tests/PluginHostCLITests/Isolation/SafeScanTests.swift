@@ -5,7 +5,7 @@ import Testing
 
 /// Safe scans by the program `pluginhost`.
 @Suite struct SafeScanTests {
-    @Test func `A file that crashes is told, and no process and no descriptor is left`() throws {
+    @Test func `A file that crashes is reported, and no process or descriptor is left`() throws {
         let program = try HostProgram()
         let witness = "\(program.folder.path)/witness"
         func module(_ name: String, _ constructor: String) -> CModule {

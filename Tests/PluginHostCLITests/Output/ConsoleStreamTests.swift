@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct ConsoleStreamTests {
     @Test func `Printing to a pipe that nobody reads does not block, and a line says how much was lost`() throws {
-        // As the program does: the pipe is closed while there is still output for it.
+        // The program ignores this signal, too: the pipe is closed while there is still output for it.
         signal(SIGPIPE, SIG_IGN)
         var ends: [CInt] = [-1, -1]
         try #require(pipe(&ends) == 0)
@@ -16,7 +16,7 @@ import Testing
         let count = 2 * ConsoleStream.bufferLimit / 100
         for _ in 0..<count { stream.write(line) }
         #expect(!stream.flush(until: .now + .milliseconds(50)))
-        // The output is read after all. The stream may have had room meanwhile, and then reports losses more than once.
+        // Then the output is read. The stream may have had room meanwhile, and then reports losses more than once.
         var text: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 1 << 16)
         var (whole, lost, more) = (0, 0, 0)

@@ -29,7 +29,7 @@ import Testing
             "share/pluginhost/package/Package.swift", "share/pluginhost/package/Sources/PluginABI/ABI.swift",
         ] { #expect(files.contains(file), "\(file)") }
 
-        // The worker program is found beside the program. One with a sanitizer does not export what the module needs.
+        // The program finds the worker beside it. With a sanitizer, the worker does not export what the module needs.
         let plugins = try folder.folder("plugins")
         try folder.copy(built("libModuleC.so"), as: "plugins/libModuleC.so")
         let list = try ProgramProcess(
@@ -52,7 +52,7 @@ import Testing
         #expect(try install("--prefix", "here").code == 64)
     }
 
-    @Test func `a later installation replaces files by whole ones, and removes what it no longer has`() throws {
+    @Test func `a later installation replaces whole files, and removes those that it no longer has`() throws {
         let folder = try TemporaryFolder()
         let prefix = try folder.folder("prefix")
         let build = URL(filePath: built("pluginhost")).deletingLastPathComponent().path
@@ -64,13 +64,13 @@ import Testing
         func files() -> Set<String> { Set(FileManager.default.subpaths(atPath: prefix) ?? []) }
         let all = files()
 
-        // As on a full disk: the programs cannot be written.
+        // The limit has the effect of a full disk: the programs cannot be written.
         let line = "ulimit -f 100; exec \"$0\" --prefix \"$1\" --build \"$2\""
         let script = "\(repository)/scripts/install"
         let limited = try ProgramProcess(["-c", line, script, prefix, build], program: "/bin/bash").wait()
         #expect(limited.code != 0 && files() == all, "\(limited.errors)")
 
-        // The installed programs are those that are installed.
+        // The installed programs are installed over themselves.
         let again = try install("--prefix", prefix, "--build", "\(prefix)/bin")
         #expect(again.code == 0, "\(again.errors)")
         #expect(files() == all.subtracting(["share/old", "share/old/page"]))
@@ -78,7 +78,7 @@ import Testing
         #expect(try ProgramProcess(["--version"], program: "\(prefix)/bin/pluginhost").wait().code == 0)
     }
 
-    /// Checks that modules which the installed program makes find what they depend on.
+    /// Checks that modules which the installed program creates find what they depend on.
     private func checkNewModules(_ prefix: String, _ folder: TemporaryFolder) throws {
         for language in ["swift", "c", "c++", "rust"] {
             let outcome = try ProgramProcess(
@@ -93,7 +93,7 @@ import Testing
         #expect(
             FileManager.default.contentsEqual(
                 atPath: "\(folder.path)/rust/src/abi.rs", andPath: "\(repository)/Examples/Rust/abi.rs"))
-        // What the package declares is there, and nothing else.
+        // The package has all folders that it declares, and no others.
         let declared = try String(contentsOfFile: "\(package)/Package.swift", encoding: .utf8)
         try SwiftSource.checkSyntax(declared)
         let targets = declared.matches(of: /target\(\s*name: "(\w+)"/).map { String($0.1) }
@@ -104,7 +104,7 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: "\(folder.path)/c/build/libHello.so"))
     }
 
-    /// Checks that the unit is valid, and leaves room for the processes of isolated modules.
+    /// Checks that the unit is valid, and allows the processes of isolated modules.
     private func checkUnit(_ unit: String) throws {
         let text = try String(contentsOfFile: unit, encoding: .utf8)
         for setting in ["Type=notify", "ExecReload=/bin/kill -HUP $MAINPID", "WatchdogSec=", "ProtectSystem=strict"] {

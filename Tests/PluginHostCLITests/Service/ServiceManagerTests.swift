@@ -7,7 +7,7 @@ import Testing
 @testable import PluginHostCLI
 @testable import TestSupport
 
-/// `run` as a service.
+/// `pluginhost run` as a service.
 @Suite(.timeLimit(.minutes(30))) struct ServiceManagerTests {
     private let folder: TemporaryFolder
     private let plugins: String
@@ -57,7 +57,7 @@ import Testing
         #expect(try host.wait().code == 0)
     }
 
-    @Test func `a watchdog of another process is not served, and a socket that is gone is told once`() throws {
+    @Test func `a watchdog of another process is not served, and a missing socket is reported once`() throws {
         let silent = try NotifySocket(folder.path + "/other")
         let host = try start(
             [], ["NOTIFY_SOCKET": silent.address, "WATCHDOG_USEC": "100000", "WATCHDOG_PID": "1"])

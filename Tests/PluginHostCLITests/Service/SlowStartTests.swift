@@ -7,7 +7,7 @@ import Testing
 @testable import PluginHostCLI
 @testable import TestSupport
 
-/// `run` while modules start that take long.
+/// `pluginhost run` while modules take long to start.
 @Suite(.timeLimit(.minutes(30))) struct SlowStartProgramTests {
     private let program: HostProgram
     private let socket: String
@@ -20,7 +20,7 @@ import Testing
     /// C code that waits until the test opens the gate.
     private var waiting: String { "while (access(\"\(program.folder.path)/gate\", F_OK) != 0) usleep(1000);" }
 
-    /// Builds Slow, whose init waits, and Other.
+    /// Builds the module `Slow`, whose `init` waits, and the module `Other`.
     private func buildModules() throws {
         var module = CModule(name: "Slow")
         module.hooks = ["init": waiting]
@@ -37,7 +37,7 @@ import Testing
     {
         try buildModules()
         let notify = try NotifySocket(program.folder.path + "/notify")
-        // Longer than the test: the host waits until the gate is open.
+        // The patience exceeds the duration of the test: the host waits until the gate is open.
         let host = try program.start(
             "run", "--socket", socket, "--json", "--hook-patience", "600", "--hook-timeout", "601",
             environment: ["NOTIFY_SOCKET": notify.address])
@@ -65,7 +65,7 @@ import Testing
         module.hooks = ["didStart": waiting]
         try module.build(into: program.plugins, as: "a.so")
         try CModule(name: "Other").build(into: program.plugins, as: "b.so")
-        // Longer than the test: the start waits until the gate is open.
+        // The patience exceeds the duration of the test: the start waits until the gate is open.
         let host = try program.start(
             "run", "--socket", socket, "--json", "--hook-patience", "600", "--hook-timeout", "601")
         let client = try SocketClient(socket)

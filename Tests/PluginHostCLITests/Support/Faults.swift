@@ -5,17 +5,17 @@ import Foundation
 /// Makes system calls of the program fail, without privileges, through a library that is loaded before the C library
 /// (`LD_PRELOAD`) and replaces the calls.
 ///
-/// A fault lasts as long as a folder contains a file of that name, so that a test can begin and end it while the
-/// program runs. The folder is `FAULTS`; the content of the file says where the fault occurs.
+/// A fault lasts as long as a folder contains a file with the name of the fault, so that a test can begin and end it
+/// while the program runs. The variable `FAULTS` names the folder; the content of the file says where the fault occurs.
 struct Faults {
     enum Fault: String, CaseIterable {
-        /// No room for files inside the folder: `ENOSPC`.
+        /// There is no room for files inside the folder: `ENOSPC`.
         case full
-        /// The libraries whose paths contain the text cannot be opened: as when there are too many maps.
+        /// The libraries whose paths contain the text cannot be opened, as when there are too many maps.
         case maps
         /// The second half of the files whose paths end with the text cannot be read: `EIO`.
         case read
-        /// The files whose paths end with the text become longer while they are copied, each time.
+        /// The files whose paths end with the text become longer each time they are copied.
         case change
         /// No inotify instance is available: `EMFILE`.
         case instances
@@ -31,7 +31,7 @@ struct Faults {
     var environment: [String: String] {
         get throws {
             let library = try CFixture.build(Self.source, ["-O1", "-ldl"], name: "libfaults.so")
-            // Otherwise the library of a sanitizer insists on being the first.
+            // Otherwise, the library of a sanitizer insists on being loaded first.
             let options = ProcessInfo.processInfo.environment["ASAN_OPTIONS"].map { "\($0):" } ?? ""
             return [
                 "LD_PRELOAD": library, "FAULTS": folder.path,
@@ -64,7 +64,7 @@ struct Faults {
         #include <sys/syscall.h>
         #include <unistd.h>
 
-        /* Whether the fault is there, and what its file says. System calls only, none of those that are stood in for. */
+        /* Whether a fault lasts, and what its file says. Makes system calls instead of calls that are replaced. */
         static int fault(const char *name, char place[PATH_MAX]) {
             const char *folder = getenv("FAULTS");
             char path[PATH_MAX];
@@ -90,7 +90,7 @@ struct Faults {
             return fault("full", place) && path_of(file, path) && strncmp(path, place, strlen(place)) == 0;
         }
 
-        /* Whether a fault strikes a file at a position: in its second half. */
+        /* Whether a fault affects a file at a position, which must be in its second half. */
         static int strikes(const char *name, int file, off_t position) {
             char place[PATH_MAX], path[PATH_MAX];
             if (!fault(name, place) || !path_of(file, path)) return 0;
@@ -103,7 +103,7 @@ struct Faults {
         /* Whether reading at a position fails. */
         static int is_broken(int file, off_t position) { return strikes("read", file, position); }
 
-        /* Somebody else writes to the file. */
+        /* Writes to a file as another program would. */
         static void change(int file) {
             char path[PATH_MAX];
             if (!path_of(file, path)) return;
@@ -115,7 +115,7 @@ struct Faults {
 
         static off_t position_of(int file) { return lseek(file, 0, SEEK_CUR); }
 
-        /* So much that a file breaks in its middle, not at its beginning. */
+        /* Shortens a read so that it ends at the middle of the file, where a fault begins. */
         static size_t until_middle(int file, off_t position, size_t size) {
             char place[PATH_MAX];
             struct stat status;
@@ -124,7 +124,7 @@ struct Faults {
             return rest > 0 && (off_t)size > rest ? (size_t)rest : size;
         }
 
-        /* Once in each reading: `until_middle` makes a piece begin there. */
+        /* True once for each reading of the file, since `until_middle` makes a read begin there. */
         static int is_middle(int file, off_t position) {
             struct stat status;
             return fstat(file, &status) == 0 && position == status.st_size / 2;
@@ -149,7 +149,7 @@ struct Faults {
             return syscall(SYS_read, file, bytes, until_middle(file, position, size));
         }
 
-        /* Bytes that are shared are not read. */
+        /* A file that is cloned is not read, so no clone is allowed. */
         int ioctl(int file, unsigned long request, ...) {
             va_list arguments;
             va_start(arguments, request);

@@ -25,7 +25,7 @@ final class NotifySocket {
 
     deinit { close(descriptor) }
 
-    /// Returns the next message that begins with a text; nil if there is none for a minute.
+    /// Returns the next message that begins with a text; nil if none arrives within a minute.
     func message(_ beginning: String) -> String? {
         while true {
             var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

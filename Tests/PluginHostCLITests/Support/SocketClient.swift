@@ -33,7 +33,7 @@ final class SocketClient: Sendable {
 
     func send(_ line: String) { write(line + "\n") }
 
-    /// Sends a request, several times if requested.
+    /// Sends a request `count` times.
     func request(_ method: String, _ parameters: Value = [:], count: Int = 1) {
         let line: Value = ["jsonrpc": "2.0", "id": 1, "method": .string(method), "params": parameters]
         write(String(repeating: line.json + "\n", count: count))
@@ -45,7 +45,7 @@ final class SocketClient: Sendable {
         return answer()
     }
 
-    /// Waits until an answer begins, and reads nothing of it.
+    /// Waits until an answer begins, and reads none of it.
     func waitForAnswer() {
         var first: UInt8 = 0
         recv(descriptor, &first, 1, Int32(MSG_PEEK))
@@ -54,13 +54,13 @@ final class SocketClient: Sendable {
     func endInput() { shutdown(descriptor, Int32(SHUT_WR)) }
     func hangUp() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-    /// Whether something can be read, or can be within a time.
+    /// Whether something can be read, at once or within a time.
     func hasAnswer(within time: Duration) -> Bool {
         var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return received.withLock { !$0.isEmpty } || poll(&polled, 1, CInt(time / .milliseconds(1))) > 0
     }
 
-    /// The next line; nil at the end, or when nothing arrives for ten minutes.
+    /// The next line; nil if the connection ends or nothing arrives for ten minutes.
     func answer() -> Value? {
         received.withLock { received in
             var searched = 0

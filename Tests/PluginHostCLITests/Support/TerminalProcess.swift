@@ -3,13 +3,13 @@ import Glibc
 
 @testable import TestSupport
 
-/// The built program `pluginhost`, or another one, at a terminal of its own, in a process that ends when this object is deinitialized.
+/// A program at its own terminal, `pluginhost` by default; its process ends when this object is deinitialized.
 final class TerminalProcess {
     private let process: pid_t
     private let terminal: Int32
     private let name: String
     private var read = Data()
-    /// The number of bytes of its output that `await` has passed.
+    /// The number of bytes of its output that `shows` has passed.
     private var passed = 0
     private var status: Int32?
 
@@ -63,7 +63,7 @@ final class TerminalProcess {
     /// Types a text.
     func type(_ text: String) { _ = Array(text.utf8).withUnsafeBytes { write(terminal, $0.baseAddress, $0.count) } }
 
-    /// Waits until its output contains a text, after what an earlier call has found. Returns false if it ends before.
+    /// Waits for a text in the output, after the text that an earlier call found; false if the output ends before.
     func shows(_ text: String) -> Bool {
         while true {
             if let found = read[passed...].firstRange(of: Data(text.utf8)) {
@@ -90,7 +90,7 @@ final class TerminalProcess {
         }
     }
 
-    /// Waits until it has ended, and returns its status as `waitpid` does; -1 if it does not end.
+    /// Waits until the process has ended, and returns its status as `waitpid` does; -1 if it does not end.
     func wait() -> Int32 {
         while readMore() {}
         var status: Int32 = 0
@@ -105,7 +105,7 @@ final class TerminalProcess {
         return tcgetattr(terminal, &settings) == 0 && settings.c_lflag & tcflag_t(ECHO) != 0
     }
 
-    /// Reads more of its output; false at the end, or if there is none for a minute.
+    /// Reads more of its output; false at the end, or if none arrives for a minute.
     private func readMore() -> Bool {
         var ready = pollfd(fd: terminal, events: Int16(POLLIN), revents: 0)
         guard poll(&ready, 1, 60_000) > 0 else { return false }

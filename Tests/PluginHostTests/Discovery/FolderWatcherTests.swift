@@ -56,7 +56,7 @@ import Testing
         let watcher = watch(plugins, last)
         defer { watcher.stop() }
         for name in [".a.so", "a.so.tmp", "readme"] { try folder.file("plugins/\(name)") }
-        // Events arrive in order: when this one is reported, the earlier ones were ignored.
+        // Events arrive in order: when this change is reported, the earlier ones were ignored.
         try folder.file("last/a.so")
         #expect(eventually { changes.contain(last) })
         #expect(!changes.contain(plugins))
@@ -136,7 +136,7 @@ import Testing
             usleep(4000)
         }
         #expect(eventually { !changes.isEmpty })
-        // However slow the machine is, each change has waited that long for others.
+        // However slow the machine is, each report has waited that long for further changes.
         let count = changes.count
         #expect(count <= Int((ContinuousClock.now - start) / .milliseconds(100)) + 1)
     }
@@ -217,7 +217,7 @@ import Testing
         #expect(eventually { changes.contain(plugins) })
     }
 
-    /// In a separate process, whose descriptors are used up.
+    /// Runs in a separate process, whose descriptors are used up.
     @Test(arguments: [0, 1]) func `A watcher that starts without free descriptors watches once there are some`(
         free: Int
     ) async {

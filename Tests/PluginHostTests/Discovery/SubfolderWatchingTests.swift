@@ -5,8 +5,8 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Links, and subfolders of plugins folders. The watchers of these tests do not check folders by themselves: they
-/// report only what the kernel has reported.
+/// Links, and subfolders of plugins folders. The watchers of these tests do not check folders themselves: they report
+/// only what the kernel has reported.
 @Suite struct SubfolderWatchingTests {
     let folder: TemporaryFolder
     let changes = WatcherChanges()
@@ -48,7 +48,7 @@ import Testing
         try folder.file("plugins/a/b/M.so")
         try folder.file("flat/a/M.so")
         #expect(eventually { changes.contain(plugins) })
-        // By a rename, which is one event: a file that is written there is reported once or several times.
+        // A rename is one event; a file that is written in place is reported once or several times.
         #expect(rename(try folder.file("M.so"), "\(flat)/M.so") == 0)
         #expect(eventually { other.contain(flat) })
         #expect(other.count == 1)
@@ -63,7 +63,7 @@ import Testing
             try change()
             return eventually { changes.contain(plugins) }
         }
-        // Several times: the first report may still be about the previous change.
+        // The file is touched several times, since the first report may still be about the previous change.
         func isWatched(_ path: String) throws -> Bool {
             try (0..<5).allSatisfy { number in try isTold { try folder.file("plugins/\(path)/\(number).so") } }
         }
@@ -114,7 +114,7 @@ import Testing
         try folder.file("plugins/.git/M.so")
         try folder.folder("plugins/.new")
         try folder.file("plugins/.new/M.so")
-        // Events arrive in order: when this one is reported, the earlier ones were ignored.
+        // Events arrive in order: when this change is reported, the earlier ones were ignored.
         rename(try folder.file("M"), "\(plugins)/M.so")
         #expect(eventually { changes.contain(plugins) })
         #expect(changes.count == 1)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TestSupport
 
-/// What the error of an argument says that a module cannot read: the action, the parameter, and the place in its value.
+/// The error for an argument that a module cannot read names the action, the parameter, and the place in its value.
 @Suite struct ArgumentErrorTests {
     enum Order: String, ValueCodable, CaseIterable { case code, title, visits }
     struct Draft: ValueCodable { var url: String }

@@ -227,7 +227,7 @@ import Testing
 
     // MARK: -
 
-    /// Waits until the module keeps a reply handle, and then resolves it.
+    /// Waits until the module has kept a reply handle, and then resolves it.
     private func untilKept(_ answer: () throws -> Value) async throws {
         #expect(await becomesTrue { (try? host.perform("Later", "kept")) == 1 })
         _ = try answer()

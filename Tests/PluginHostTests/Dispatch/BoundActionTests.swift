@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    /// Both outcomes of the same call, by name and bound, in a form that can be compared.
+    /// The outcomes of the same call made by name and as a bound action, in a form that can be compared.
     private func outcomes(
         _ host: PluginHost, _ target: String, _ action: String, _ parameters: Parameters = [:]
     ) -> [Result<Value, PluginError>] {
@@ -241,9 +241,9 @@ import Testing
         }
     }
 
-    /// Performs bound actions with a place for the result. Its actions reply with a list: what the host's function has
-    /// returned, what the completion received (1 for each result, 100 for each error), and what the place holds then,
-    /// which was true before.
+    /// Performs bound actions with a place for the result. Its actions reply with a list: the return value of the
+    /// host's function, what the completion received (1 for each result, 100 for each error), and the content of the
+    /// place, which is true before the call.
     private let placer = CModule(
         name: "Placer",
         code: """

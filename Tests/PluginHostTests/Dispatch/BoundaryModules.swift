@@ -1,6 +1,6 @@
 @testable import TestSupport
 
-/// The modules in C that do wrong.
+/// Modules in C that violate the rules of the boundary.
 extension BoundaryTests {
     static let careless = CModule(
         name: "Careless",
@@ -181,7 +181,7 @@ extension BoundaryTests {
                     .init(
                         name: "contestedTaken",
                         body: """
-                            atomic_store(&contested, 1); // Ends it.
+                            atomic_store(&contested, 1); // Ends the thread.
                             plugin_value values[] = {plugin_value_int(taken[0]), plugin_value_int(taken[1])};
                             reply_value(call->token, plugin_value_list(values, 2));
                             """),
@@ -217,7 +217,7 @@ extension BoundaryTests {
                 ])
         ])
 
-    /// Uses tokens that are not its own.
+    /// A module that uses tokens of other calls.
     static let thief = CModule(
         name: "Thief",
         code: """

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// What a module in C can do wrong: each time an error, never a crash.
+/// What a module in C can do wrong: each case is an error, never a crash.
 @Suite(.serialized) struct BoundaryTests {
     let test: TestHost
     var host: PluginHost { test.host }
@@ -93,7 +93,7 @@ import Testing
             taken[winner] += 1
         }
         let told = try host.perform("Careless", "contestedTaken")
-        // The thread whose reply was accepted is the one whose reply the caller got.
+        // The reply that was accepted is the one that the caller received.
         #expect(told[0]?.int == taken[0] && told[1]?.int == taken[1])
         #expect(taken[0] + taken[1] == calls && test.staleReplies == calls)
     }
@@ -170,8 +170,8 @@ import Testing
         #expect(try host.perform("Careless", "lateReply") == 1)
     }
 
-    /// The completion may need a lock that the canceller holds: Swift's runtime holds one while it cancels a task, and
-    /// takes it to resume the task.
+    /// The completion may need a lock that the canceller holds: Swift's runtime holds such a lock while it cancels a
+    /// task, and acquires it to resume the task.
     @Test func `Cancelling a call does not wait for a thread that is delivering its outcome`() throws {
         let canceller = CModule(
             name: "Canceller",

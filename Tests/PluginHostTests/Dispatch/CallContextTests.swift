@@ -5,13 +5,13 @@ import Testing
 
 @testable import TestSupport
 
-/// The call context: the trace of a call, and on whose behalf it is made.
+/// The call context: the trace that a call is part of, and the name of whoever it is made for.
 @Suite struct CallContextTests {
     private static let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     private let context = CallContext(
         trace: TraceContext(traceparent: parent, tracestate: "vendor=1"), caller: "ada")
 
-    /// Replies with the context that it reads through the extension in C.
+    /// Replies with the context that it reads through the extension.
     private static let read = """
         static void note_context(void *data, const plugin_call_context *context) {
             char *line = data;
@@ -29,7 +29,7 @@ import Testing
     private static let known =
         "ada 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 vendor=1 0a9c b731 1 80"
 
-    /// Returns a module that reads its context, and calls others, in every way.
+    /// Returns a module that reads its context, and calls other modules in every way.
     private static func module(_ name: String, other: String) -> CModule {
         CModule(
             name: name,
@@ -232,7 +232,7 @@ import Testing
         #expect(try ended.perform("One", "read") == "none")
     }
 
-    @Test func `An action that goes on when the program's call is over has the context no longer`() async throws {
+    @Test func `An action that continues after the program's call is over no longer has the context`() async throws {
         let test = try TestHost()
         let gate = AsyncStream<Void>.makeStream()
         let begun = AsyncStream<Void>.makeStream()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Calls by target and action: what is found, checked, converted and answered.
+/// Calls by target and action: how they are resolved, checked, converted and answered.
 @Suite struct CallTests {
     let test: TestHost
     var host: PluginHost { test.host }
@@ -145,7 +145,7 @@ import Testing
         #expect(error.code == .invalidValue && error.source == "FixtureModule")
     }
 
-    @Test func `Null stands for a missing value where a value is optional`() throws {
+    @Test func `Null means a missing value where a value is optional`() throws {
         #expect(try host.perform("Echo", "any", ["value": nil]) == nil)
         #expect(try test.failure("Echo", "int", ["value": nil]).code == .mistypedParameter)
         let expected: Value = ["a": 7, "b": "none", "c": "none", "d": [1, 2]]

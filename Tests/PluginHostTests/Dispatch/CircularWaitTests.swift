@@ -11,7 +11,7 @@ import Testing
         let test = try TestHost.withFixture()
         let error = try test.failure("Serial", "inner")
         #expect(error.code == .circularWait)
-        // It names the call, the one that is running, and who must wait.
+        // The error names the call, the running call, and the target that must wait.
         #expect(error.message.contains(" is not called: Target Serial of "), "\(error.message)")
         #expect(error.message.contains("the running call, Serial/inner of "), "\(error.message)")
         #expect(try test.host.perform("Serial", "overlap", [0]) == 0)
@@ -148,7 +148,7 @@ import Testing
             ])
     }
 
-    /// Calls a serial module, and calls it again from the completion.
+    /// Calls a serial module, and calls it again from the completion of the first call.
     private static let teller = CModule(
         name: "Teller",
         code: """

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// What modules are configured with, and what they write to the log.
+/// The configuration that modules receive, and the log entries that they write.
 @Suite(.timeLimit(.minutes(30))) struct ConfigurationTests {
     @Test func `A module reads its current configuration, and changes are reported`() async throws {
         let test = try TestHost([built("libFixtureModule.so")]) {

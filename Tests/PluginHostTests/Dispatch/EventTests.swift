@@ -6,7 +6,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Events: which subscribers get them, in which order, and what happens when one fails.
+/// Events: which subscribers receive them, in which order, and what happens when a subscriber fails.
 @Suite(.timeLimit(.minutes(30))) struct EventTests {
     // MARK: Modules
 
@@ -178,7 +178,7 @@ import Testing
 
     // MARK: Sticky events
 
-    /// A module of the program that notes the events it gets.
+    /// A module of the program that notes the events it receives.
     private func listener(_ name: String, _ heard: Heard) -> Manifest {
         Manifest(name, version: "1.0.0") {
             Subscribe {
@@ -234,7 +234,7 @@ import Testing
     @Test func `A sticky event reaches a simultaneously added module once`() async throws {
         let test = try TestHost([])
         let host = test.host
-        // Storing it takes about as long as registering a module.
+        // Storing the event takes about as long as registering a module.
         let items = Parameters(["items": .list((0..<20_000).map { .string("a text of some length, number \($0)") })])
         for round in 0..<40 {
             let heard = Mutex(0)
@@ -271,7 +271,7 @@ import Testing
     }
 }
 
-/// Events that the host posts itself.
+/// Events that the host itself posts.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct HostEventTests {
     @Test func `The adding, replacing, failing and removing of modules are events`() async throws {
         let test = try TestHost()
@@ -345,7 +345,7 @@ import Testing
     }
 }
 
-/// The events that modules have got.
+/// The events that modules have received.
 private final class Heard: Sendable {
     let notes = Mutex<[String]>([])
 

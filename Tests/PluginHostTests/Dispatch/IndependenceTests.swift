@@ -6,7 +6,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// No module links against another or against the host, as the binaries show.
+/// No module links against another module or the host, as the binaries show.
 @Suite struct IndependenceTests {
     private let modules = ["ModuleA", "ModuleB", "ModuleC"]
 

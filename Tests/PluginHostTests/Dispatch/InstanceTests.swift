@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// The instances that targets have.
+/// The instances of targets.
 @Suite struct InstanceTests {
     let test: TestHost
     var host: PluginHost { test.host }

@@ -157,12 +157,12 @@ import Testing
         #expect(got.withLock { $0 } == [7, 7])
         interceptors[0].remove()
         let later = host.intercept(.event("desk.rang")) { call, next async throws -> Value in try await next(call) }
-        // An asynchronous interceptor makes a subscriber asynchronous: it is started and not awaited.
+        // An asynchronous interceptor makes a subscriber asynchronous: its call is started but not awaited.
         #expect(try post("desk.rang", ["n": 2]) == EventOutcome(delivered: 1, failures: []))
         #expect(try await host.post("desk.rang", ["n": 3]).failures == [])
         #expect(await becomesTrue { got.withLock { $0.compactMap(\.self).sorted() } == [2, 3, 7, 7] })
         later.remove()
-        // Handlers that post within each other are counted without their interceptors.
+        // Handlers that post within each other are counted, but not their interceptors.
         host.intercept(.all) { call, next in try next(call) }
         let error = #expect(throws: PluginError.self) { try post("fixture.again") }
         #expect(error?.message.contains("within 8 nested handlers") == true)

@@ -230,7 +230,7 @@ import Testing
             } catch { return error.code }
             return nil
         }
-        // Without blocking: the other call begins on a thread of tasks.
+        // The test must not block here: the other call begins on a thread of tasks.
         #expect(await becomesTrue { began.wait(timeout: .now()) == .success })
         #expect(await becomesTrue { host.interceptors.last?.overdueCalls == ["B/greet"] })
         mayEnd.signal()
@@ -302,13 +302,13 @@ import Testing
                     plugin_request_object(next, PLUGIN_STRING(PLUGIN_INTERCEPTED_CONTINUE), &entry, 1);
                 host->perform(host, call->token, &request, pass_on, (void *)call->token);
             }
-            /* Gives 1 and 2, whatever the caller gave. */
+            /* Passes 1 and 2, whatever the caller passed. */
             static void add(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
                 (void)data, (void)count;
                 plugin_entry given[2] = {{PLUGIN_STRING("a"), plugin_value_int(1)}, {PLUGIN_STRING("b"), plugin_value_int(2)}};
                 go_on(call, arguments[1].as.object, plugin_value_map(given, 2));
             }
-            /* Gives no map. */
+            /* Passes a value that is not a map. */
             static void bad(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
                 (void)data, (void)count;
                 go_on(call, arguments[1].as.object, plugin_value_int(3));

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Literals of values by name take Swift values: of URLs, of routes, and of replies to events.
+/// Literals of named values accept Swift values: in URLs, routes, and replies to events.
 @Suite struct NamedValuesTests {
     private let test: TestHost
     private var host: PluginHost { test.host }

@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Closures of the program that get events, by whichever path these take.
+/// Closures of the program that receive events, by whichever path these take.
 @Suite(.timeLimit(.minutes(30))) struct ProgramEventTests {
     @Test func `A name may contain a zero byte, and all of it counts`() throws {
         let host = try TestHost.withFixture().host

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Instances that are released, and instances for one call.
+/// Instances that are released, and instances made for one call.
 @Suite(.timeLimit(.minutes(30))) struct ReleaseTests {
     let test: TestHost
     var host: PluginHost { test.host }
@@ -103,7 +103,7 @@ import Testing
     @Test func `Calls on many threads never get an instance that is destroyed`() async throws {
         let host = host
         let uses = try await onThreads(4) { thread in
-            var uses = 0  // of destroyed instances
+            var uses = 0  // Uses of destroyed instances.
             for _ in 0..<200 {
                 if thread == 0 { try host.release("S") } else { uses += try host.perform("S", "use") == 0 ? 0 : 1 }
             }
@@ -111,7 +111,7 @@ import Testing
         }
         #expect(uses == [0, 0, 0, 0])
         try host.release("S")
-        // Each of them is destroyed once, in any order: a call may have kept an earlier instance longer than a later one.
+        // Each one is destroyed once, in any order: a call may have kept an earlier instance longer than a later one.
         let made = try host.perform("Count", "made")
         #expect(await becomesTrue { (try? host.perform("Count", "destructions")) == made })
     }

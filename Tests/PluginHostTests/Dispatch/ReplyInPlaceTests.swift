@@ -118,7 +118,7 @@ import Testing
                 plugin_error error = {text("first"), text("It was first."), {0, 0}};
                 host->reject(host, token, &error);
             }
-            /* Replies to each call that it finds contested, at about the moment when the action does. */
+            /* Replies to each contested call at about the moment when its action does. */
             static void *rival(void *data) {
                 (void)data;
                 while (1) {
@@ -136,7 +136,7 @@ import Testing
                 status = host->resolve(host, inner_token, &second);
             }
             static void *overtake(void *token) { reply_int((plugin_token)token, 2); return 0; }
-            /* The outcome of `slowlyReplied`, on the thread that replies: the action has returned, or soon will. */
+            /* The completion of `slowlyReplied`, on the thread that replies: the action has returned, or soon will. */
             static void pass_on_slowly(void *data, const plugin_value *value, const plugin_error *error) {
                 atomic_store(&is_replying, 1);
                 usleep(20000);
@@ -187,7 +187,7 @@ import Testing
                     .init(
                         name: "takenFromRival",
                         body: """
-                            atomic_store(&contested, 1); // Ends it, once it has replied.
+                            atomic_store(&contested, 1); // Ends the thread once it has replied.
                             while (atomic_load(&contested) != 0) sched_yield();
                             plugin_reply(host, call, plugin_value_int(taken));
                             """),

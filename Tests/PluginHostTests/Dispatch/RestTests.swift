@@ -98,7 +98,7 @@ import Testing
         #expect(try test.failure("Open", "all", ["a": nested(128)]).code == .invalidValue)
     }
 
-    @Test func `A rest may stand anywhere among the inputs of a closure`() throws {
+    @Test func `A rest may be anywhere among the inputs of a closure`() throws {
         let test = try fixture()
         #expect(
             try test.host.perform("Open", "first", ["a": 1, "text": "x"]) == ["text": "x", "rest": ["a": 1]])

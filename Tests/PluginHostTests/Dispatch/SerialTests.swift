@@ -8,7 +8,7 @@ import Testing
 
 /// Modules and targets that run one call at a time.
 @Suite struct SerialTests {
-    /// Counts in C how many calls are inside, so that only the host keeps them apart.
+    /// A module in C that counts the calls inside it, so that only the host keeps them apart.
     private static func counting(_ manifest: String, target: String) -> CModule {
         CModule(
             name: "Counting", moreManifest: manifest,
@@ -80,7 +80,7 @@ import Testing
         #expect(try host.perform("Record", "order") == .list((0..<20).map { .int($0) }))
     }
 
-    /// One call makes twenty asynchronous ones while it holds the gate of another target.
+    /// A module with a call that makes twenty asynchronous calls while it holds the gate of another target.
     private static let recorder = CModule(
         name: "Recorder",
         code: """

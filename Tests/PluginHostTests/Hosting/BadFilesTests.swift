@@ -181,7 +181,7 @@ import Testing
         Case("fifo.so", .invalidFile, "a FIFO") { mkfifo($0, 0o644) },
         Case("device.so", .invalidFile, "a device") { symlink("/dev/zero", $0) },
         Case("socket.so", .invalidFile, "a socket") { path in
-            // Bound by a short name: the path of a socket has at most 107 bytes.
+            // The socket is bound to a short path: the path of a socket has at most 107 bytes.
             let short = "\(NSTemporaryDirectory())/s-\(UUID().uuidString.prefix(8))"
             var address = sockaddr_un()
             address.sun_family = sa_family_t(AF_UNIX)

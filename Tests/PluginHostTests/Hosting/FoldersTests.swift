@@ -132,7 +132,7 @@ import Testing
             configuration.folders = ["\(folder.path)/\(form)"]
             #expect(symlink("plugins", "\(folder.path)/link") == 0)
         }
-        // The dynamic linker keeps one library of each name.
+        // The dynamic linker keeps only one library of each name.
         let name = "libbeside\(number)-for-test"
         let library = try CFixture.build(
             "int beside(void) { return 7; }", ["-Wl,-soname,\(name).so"], name: "\(name).so")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// What every module knows about the program.
+/// The information that every module has about the program.
 @Suite struct HostInformationTests {
     @Test func `A module in Swift can read the information about its host`() throws {
         let test = try TestHost([built("libFixtureModule.so")]) { configuration in

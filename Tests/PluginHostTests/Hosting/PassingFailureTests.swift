@@ -5,10 +5,10 @@ import Testing
 
 @testable import TestSupport
 
-/// Failures for lack of a resource that becomes available again.
+/// Failures that end when a scarce resource becomes available again.
 @Suite struct PassingFailureTests {
-    /// In a separate process, whose descriptors are used up: with none left, the folder cannot be read; with one left,
-    /// no file can be copied.
+    /// Runs in a separate process, whose descriptors are used up: with none left, the folder cannot be read; with one
+    /// left, no file can be copied.
     @Test(arguments: [0, 1]) func `A file that is added while no descriptors are free is served once there are some`(
         free: Int
     ) async {

@@ -7,7 +7,7 @@ import Testing
         let error = #expect(throws: PluginError.self) { try Value(json: "{\n  \"a\": [\n    1,\n  ]\n}") }
         #expect(
             error?.message
-                == "The text is not valid JSON: a “,” stands after the last element, at line 3, column 6.")
+                == "The text is not valid JSON: a “,” follows the last element, at line 3, column 6.")
     }
 
     @Test func `All JSON from outside is read by one reader, whose errors state the position`() {

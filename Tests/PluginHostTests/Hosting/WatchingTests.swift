@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// What people do to a folder while its host runs.
+/// Changes that users make to a folder while its host runs.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct WatchingTests {
     let test: TestHost
 
@@ -56,7 +56,7 @@ import Testing
     @Test func `A file is not loaded while it is being written`() throws {
         let bytes = try Data(contentsOf: URL(fileURLWithPath: CModule().build()))
         let file = "\(test.plugins)/good.so"
-        // Already complete, but its writer has not closed it.
+        // The file is complete, but its writer has not closed it.
         let descriptor = try write(bytes, to: file, O_WRONLY | O_CREAT)
         #expect(eventually { test.states["good.so"] == "waiting" })
         #expect(test.status("good.so")?.error?.message.contains("being written") == true)
@@ -222,8 +222,8 @@ import Testing
 
     @Test func `A file that cannot be read is reported, and its module continues to serve`() throws {
         let generation = test.status("first.so")?.generation
-        symlink("first.so", "\(test.plugins)/circle")
-        rename("\(test.plugins)/circle", "\(test.plugins)/first.so")
+        symlink("first.so", "\(test.plugins)/cycle")
+        rename("\(test.plugins)/cycle", "\(test.plugins)/first.so")
         #expect(eventually { test.status("first.so")?.error?.code == .unreadable })
         #expect(test.answer("First") == "yes" && test.status("first.so")?.generation == generation)
         try CModule(name: "First").build(into: test.plugins, as: "first.so")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Isolated modules that use up what there is: at most their own processes end, and others go on.
+/// Isolated modules that exhaust resources: at most their own workers end, and other modules continue to serve.
 @Suite struct BombTests {
     private static let bombs = CModule(
         name: "Bad",
@@ -58,9 +58,9 @@ import Testing
         #expect(before == 2)
         let count = try? host.host.perform("Bad", action).int
         let limits = ["threads": 1024, "forks": 0, "descriptors": 256, "lines": 20000, "objects": 20000]
-        // A process may also end for want of what it has used up.
+        // A worker may also end for lack of the resource that it has exhausted.
         if let count, count > limits[action]! {
-            // The kernel has no limit for threads of root; the host counts them. So few do not harm other tests.
+            // The kernel has no limit for threads of root; the host counts them. This number does not harm other tests.
             #expect(action == "threads" && geteuid() == 0, "\(action): \(count)")
             #expect(eventually { host.messages.contains { $0.contains("more than 1024 threads") } })
         }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import TestSupport
 
-/// Isolated modules with many calls at a time, and calls that return too late.
+/// Isolated modules with many calls at the same time, and calls that return too late.
 @Suite struct ChannelTests {
-    /// Has an instance that is shared or made for each call. All 128 calls of `hold` return when a file exists.
+    /// A module with a shared instance or one for each call. All 128 calls of `hold` return when a file exists.
     private func module(_ instance: String, make: String = "") -> CModule {
         CModule(
             name: "Busy",

@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    /// Waits until the module serves in its next process.
+    /// Waits until the module serves in its next worker.
     private func waitForRestart(_ host: TestHost, _ restarts: Int) {
         #expect(eventually { hasRestarted(host, restarts) })
     }
@@ -63,15 +63,15 @@ import Testing
 
     @Test func `A crash while the host writes a call ends the call with one error`() throws {
         let host = try host()
-        // The first takes long to be written into a channel, the second into memory of its own.
+        // The first text takes long to be written into a channel, the second one into a room.
         for (round, count) in [400_000, 8_000_000].flatMap({ Array(repeating: $0, count: 10) }).enumerated() {
             let text = String(repeating: "x", count: count)
             var error: PluginError?
             do throws(PluginError) { try host.host.perform("Frail", "arm", [.int(round % 10 * 300)]) } catch let failure
             {
-                error = failure  // It has died before it has answered.
+                error = failure  // The worker died before it answered.
             }
-            // It may also die between two calls.
+            // The worker may also die between two calls.
             while error == nil, !hasRestarted(host, round + 1) {
                 do throws(PluginError) {
                     let answer = try host.host.perform("Frail", "take", [.string(text)])
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(arguments: ["later", "now"])
-    func `A crash between a reply and its receipt gives one of both`(action: String) async throws {
+    func `A crash between a reply and its receipt leads to either the reply or an error`(action: String) async throws {
         let host = try host()
         for round in 1...20 {
             do throws(PluginError) {
@@ -109,7 +109,7 @@ import Testing
         try folder.file("down")
         _ = try? host.host.perform("Frail", "arm", [0])
         var codes = try await onThreads(8) { _ in
-            // The first calls find the process that dies.
+            // The first calls reach the worker that dies.
             while true {
                 do throws(PluginError) { _ = try host.host.perform("Frail", "take", ["x"]) } catch {
                     return error.code.rawValue
@@ -131,7 +131,7 @@ import Testing
     // MARK: Serial modules
 
     @Test(.disabled(if: sanitizer == "thread", "The worker's sanitizer does not know the threads of a module."))
-    func `A circle of a serial module through a thread of an isolated one ends at the deadline`() async throws {
+    func `A circular wait through a thread of an isolated module ends at the deadline`() async throws {
         var serial = CModule(name: "Serial")
         serial.moreManifest = "\"concurrency\": \"serial\", "
         serial.actions = [
@@ -143,7 +143,7 @@ import Testing
                 """
             )
         ]
-        // Its own thread has no call, so the host does not know that the call of this thread belongs to `step`.
+        // The thread of this module has no call, so the host does not know that its call of `Serial` belongs to `step`.
         var middle = CModule(name: "Middle")
         middle.code = """
             static void ignore(void *data, const plugin_value *value, const plugin_error *error) {
@@ -175,7 +175,7 @@ import Testing
         let error = try host.failure("Serial", "outer")
         #expect(error.code == .deadlineExceeded, "\(error)")
         #expect(error.message.contains("Middle/step") && error.message.contains("deadline"), "\(error.message)")
-        // The call of the thread is admitted then.
+        // The call from the thread is then admitted.
         #expect(host.answer("Serial") == "yes")
         #expect(await becomesTrue { (try? host.host.perform("Middle", "step").string) == "done" })
     }

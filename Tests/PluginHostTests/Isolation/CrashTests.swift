@@ -26,7 +26,7 @@ struct IsolatedCrashTests {
         }
     }
 
-    @Test("A module runs in a process of its own, which the status names")
+    @Test("A module runs in a separate process, which the status names")
     func ownProcess() throws {
         let host = try host()
         let process = try #require(host.host.modules.first?.process)

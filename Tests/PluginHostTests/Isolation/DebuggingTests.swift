@@ -6,10 +6,10 @@ import Testing
 
 @testable import TestSupport
 
-/// Isolated modules whose processes wait for a debugger.
+/// Isolated modules whose workers wait for a debugger.
 @Suite(.timeLimit(.minutes(5)))
 struct DebuggingTests {
-    /// Attaches to a process as debuggers do, and lets it run until its end. Without an argument, tries that with a child.
+    /// Attaches to a process as debuggers do, and lets it run to its end. Without an argument, tries this with a child.
     private static let tracer = """
         #define _GNU_SOURCE
         #include <signal.h>
@@ -51,7 +51,7 @@ struct DebuggingTests {
         name: "Bad", actions: [("slow", "usleep(700000); reply(call, \"done\");")], activate: "usleep(400000);",
         setUp: "usleep(400000);")
 
-    /// A host whose deadlines are shorter than what the module does.
+    /// A host whose deadlines are shorter than the module's code takes.
     private func host(_ module: CModule = Self.module, as name: String = "bad.so") throws -> TestHost {
         let module = try module.build()
         return try TestHost { configuration, folder in
@@ -64,7 +64,7 @@ struct DebuggingTests {
         }
     }
 
-    /// Starts a host on a thread of its own.
+    /// Starts a host on a separate thread.
     private func startAside(_ host: TestHost) -> DispatchSemaphore {
         let isStarted = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
@@ -74,7 +74,7 @@ struct DebuggingTests {
         return isStarted
     }
 
-    /// Waits for the line of the log, and returns the process that it names.
+    /// Waits for the log entry, and returns the process that it names.
     private func waitingProcess(_ host: TestHost) throws -> pid_t {
         func lines() -> [LogEntry] { host.log.filter { $0.message.contains("waits for a debugger") } }
         #expect(eventually { !lines().isEmpty })
@@ -110,7 +110,7 @@ struct DebuggingTests {
     }
 
     @Test(.enabled(if: mayTrace, "No process can be traced here."))
-    func `A process that waits for the debugger of another module is ended, which is told`() throws {
+    func `A process that waits for the debugger of another module is ended, which is reported`() throws {
         let host = try host(CModule(), as: "libBad.so")
         let start = startAside(host)
         let process = try waitingProcess(host)

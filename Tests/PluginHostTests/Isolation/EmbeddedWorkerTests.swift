@@ -6,15 +6,15 @@ import Testing
 
 @testable import TestSupport
 
-/// A program that is installed without `pluginhost-worker`, and is the process of its isolated modules itself.
+/// A program that is installed without `pluginhost-worker`, and is itself the worker of its isolated modules.
 @Suite struct EmbeddedWorkerTests {
     private func outcome(
         of module: CModule, _ flags: [String] = [], _ arguments: [String] = ["--isolate"]
     ) throws -> ProgramProcess.Outcome {
         let folder = try TemporaryFolder()
         let program = "\(folder.path)/program"
-        // A program cannot be started while any process has it open for writing. If this process copied it, programs that
-        // other tests start meanwhile could have.
+        // A program cannot be started while any process has it open for writing. If this process made the copy,
+        // programs that other tests start meanwhile could inherit the open file.
         let copy = try ProgramProcess([built("LinkedProgram"), program], program: "/bin/cp").wait()
         try #require(copy.code == 0, "\(copy.errors)")
         _ = try folder.folder("plugins")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Isolated modules that do not return, and processes that do not do what they should.
+/// Isolated modules that do not return, and workers that do not behave as they should.
 @Suite struct HangTests {
     private func host(
         _ module: CModule = crashing, callTimeout: Duration = .milliseconds(300),
@@ -23,14 +23,14 @@ import Testing
         let process = host.host.modules.first?.process
         let error = try host.failure("Bad", "hang")
         #expect(error.code == .deadlineExceeded)
-        #expect(host.answer("Bad") == "yes")  // Others go on.
+        #expect(host.answer("Bad") == "yes")  // Other modules continue to serve.
         #expect(eventually { host.host.modules.first?.restarts == 1 })
         #expect(eventually { host.answer("Bad") == "yes" })
         #expect(host.host.modules.first?.process != process)
         #expect(host.messages.contains { $0.contains("did not return from a call") })
     }
 
-    @Test func `A call with a timeout of its own ends then, and one that returns late harms nobody`() throws {
+    @Test func `A call with its own timeout ends when that is over, and a late return does no harm`() throws {
         let module = CModule(
             name: "Bad", actions: [("slow", "usleep(200000); reply_int(call->token, 1);")])
         let host = try host(module, callTimeout: .seconds(60))
@@ -44,7 +44,7 @@ import Testing
         #expect(try host.host.perform("Bad", "slow") == 1)
     }
 
-    @Test func `A module that asks the host again and again without end hangs, too`() throws {
+    @Test func `A module that sends requests to the host endlessly hangs, too`() throws {
         let host = try host(
             CModule(name: "Bad", actions: [("ask", "for (;;) (void)host->object_retain(host, 0);")]))
         #expect(try host.failure("Bad", "ask").code == .deadlineExceeded)
@@ -78,7 +78,7 @@ import Testing
         let host = try host()
         let process = try #require(host.host.modules.first?.process)
         #expect(kill(process, SIGSTOP) == 0)
-        // Until then a thread of it may still reply.
+        // Before it has stopped, one of its threads may still reply.
         #expect(eventually { isStopped(process) })
         #expect(host.failure("Bad")?.code == .deadlineExceeded)
         #expect(eventually { host.host.modules.first?.restarts == 1 })

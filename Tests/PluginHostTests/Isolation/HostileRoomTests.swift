@@ -5,11 +5,11 @@ import Testing
 
 @testable import TestSupport
 
-/// Worker programs that use rooms, the memory for large values, as they should not.
+/// Worker programs that misuse rooms, the memory for large values.
 @Suite struct HostileRoomTests {
     private let worker = HostileWorkerTests()
 
-    /// Replies with 599,984 bytes in a room, as it should be done, but for what is inserted.
+    /// Replies with 599,984 bytes in a room, correctly except for the inserted code.
     private func program(before: String = "munmap(memory, 600000);", after: String = "") throws -> String {
         try worker.program(
             """
@@ -39,7 +39,7 @@ import Testing
 
     @Test(
         arguments: [
-            "(void)0;",  // It can still write.
+            "(void)0;",  // The worker can still write.
             "munmap(memory, 600000); room.a += 64;",
             "munmap(memory, 600000); room.a = 0xFFFFFFFF;",
             "munmap(memory, 600000); fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 8192);",
@@ -62,7 +62,7 @@ import Testing
         #expect(eventually { host.status("good.so")?.state == .failed })
     }
 
-    @Test func `A program gets only so many rooms`() throws {
+    @Test func `A program gets a limited number of rooms`() throws {
         let host = try worker.host(
             worker.program(
                 """

@@ -5,13 +5,13 @@ import Testing
 
 @testable import TestSupport
 
-/// Worker programs that do not do what they should: the host goes on.
+/// Worker programs that do not behave as they should: the host continues to run.
 @Suite struct HostileWorkerTests {
     /// A program in place of `pluginhost-worker`. It describes a module with the action `answer`, and then runs `body`
-    /// for each call, which sees the call as `message` and returns `reply`.
+    /// for each call. `body` sees the call as `message`, and returns `reply`.
     func program(_ body: String, _ begin: String = "") throws -> String {
         let wire = "\(repository)/Sources/CPluginWire"
-        // Programs are kept from run to run, and built anew if one of these files has changed.
+        // Programs are kept from run to run, and built again if one of these files has changed.
         let files = [
             "include/plugin_wire.h", "values.h", "values.c", "messages.h", "messages.c", "channels.c", "rooms.h",
             "rooms.c",
@@ -36,7 +36,7 @@ import Testing
             #include <signal.h>
             #include <unistd.h>
             static plugin_wire *wire;
-            static volatile int descriptor = -1; // The last one that has come.
+            static volatile int descriptor = -1; // The last one received.
             static uint64_t state = 1;
             static inline uint64_t next(void) { state = state * 6364136223846793005u + 1442695040888963407u; return state >> 33; }
             static plugin_wire_message ask(uint32_t channel, plugin_wire_message message) {
@@ -105,7 +105,7 @@ import Testing
             ])
     }
 
-    /// A host whose modules run in such a program.
+    /// A host whose modules run in the given program.
     func host(
         _ program: String, restarts: Int = 3, callTimeout: Duration = .milliseconds(500)
     ) throws -> TestHost {
@@ -181,7 +181,7 @@ import Testing
         let victim = try TestHost([target])
         let thing = try #require(try victim.host.perform("Victim", "make").object)
         let host = try host(program, callTimeout: .seconds(60))
-        // The test of all numbers takes a while.
+        // Trying all numbers takes a while.
         #expect(eventually { host.status("good.so")?.state == .active })
         _ = try? host.host.perform("Good", "answer")
         #expect(host.host.modules.first?.restarts == 0)
@@ -206,7 +206,7 @@ import Testing
             "syscall(SYS_futex, memory, FUTEX_REQUEUE, 0, 1000L, memory + 512, 0); _exit(0);",
             "memory[0] = 12345; for (;;) pause();",
         ])
-    func `Threads of the host that a program keeps from waking up wake up all the same`(_ body: String) throws {
+    func `Threads of the host wake up even if a program tries to prevent it`(_ body: String) throws {
         let host = try host(
             program(
                 """

@@ -5,9 +5,9 @@ import Testing
 
 @testable import TestSupport
 
-/// What a crash leaves behind: objects, calls, and calls of others.
+/// What a crash leaves behind: objects, calls, and calls of other modules.
 @Suite struct IsolatedObjectTests {
-    /// Makes things, and counts those that live.
+    /// Makes objects, and counts those that exist.
     private static let maker = CModule(
         name: "Maker",
         code: """
@@ -32,7 +32,7 @@ import Testing
                 ])
         ], types: [("Thing", [.init(name: "touch", body: "reply_int(call->token, 1);")])])
 
-    /// Holds things of others.
+    /// Keeps objects of other modules.
     private static let keeper = CModule(
         name: "Keeper",
         targets: [
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `Objects of a module that has crashed answer so`() throws {
+    @Test func `Calls of objects of a crashed module fail with moduleCrashed`() throws {
         let host = try host()
         let thing = try #require(try host.host.perform("Maker", "make").object)
         #expect(try thing.perform("touch") == 1)
@@ -95,7 +95,7 @@ import Testing
         #expect(try host.host.perform("Maker", "alive") == 0)
     }
 
-    @Test func `Who learns of a crash can call the module again at once`() async throws {
+    @Test func `Code that is notified of a crash can call the module again immediately`() async throws {
         let retrier = CModule(
             name: "Retrier",
             code: """
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test func `Each call of a crash at any moment gets one outcome, and calls of others none of it`() async throws {
+    @Test func `When a module crashes, each of its calls gets one outcome, and others are unaffected`() async throws {
         let host = try host()
         let outcomes = try await onThreads(4) { number -> [String: Int] in
             var outcomes: [String: Int] = [:]
@@ -196,7 +196,7 @@ import Testing
         #expect(host.host.modules.first?.restarts == 0)
     }
 
-    @Test func `An error with a text that is too long arrives without its end`() throws {
+    @Test func `The text of an error is cut off if it is too long`() throws {
         let module = CModule(
             name: "Bad",
             actions: [

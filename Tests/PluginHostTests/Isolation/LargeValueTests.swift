@@ -75,14 +75,14 @@ import Testing
         try TestHost([Self.big.build(), Self.other.build()]) { $0.isolation.modules = .all }
     }
 
-    /// Checks that nothing has crashed, and that no room is left: neither a descriptor nor a mapping, on either side.
+    /// Checks that nothing has crashed, and that no room is left over: no descriptor and no mapping, on either side.
     private func check(_ host: TestHost) throws {
         let processes = try host.host.modules.map { try #require($0.process) }
         #expect(host.host.modules.allSatisfy { $0.restarts == 0 })
         for process in processes + [getpid()] { #expect(eventually { roomsInUse(process) == 0 }) }
     }
 
-    /// What `give` returns.
+    /// The result of `give`.
     private func bytes(_ count: Int) -> Value {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count + 251)

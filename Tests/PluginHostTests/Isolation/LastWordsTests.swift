@@ -6,7 +6,7 @@ import Testing
 
 @testable import TestSupport
 
-/// What isolated modules write before they crash.
+/// The last lines that isolated modules write before they crash.
 @Suite struct LastWordsTests {
     private static let module = CModule(
         name: "Bad",

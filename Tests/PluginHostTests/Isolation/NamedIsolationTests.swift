@@ -60,7 +60,7 @@ struct NamedIsolationTests {
         }
         try host.host.start()
         if fails {
-            // Its name is known all the same.
+            // Its name is known nevertheless.
             #expect(throws: PluginError.self) { try host.host.restart("Named") }
             #expect(host.states == ["other.so": "failed"])
         } else {
@@ -107,8 +107,8 @@ struct NamedIsolationTests {
                 .build(into: "\(folder.path)/plugins", as: "null.so")
         }
         try host.host.start()
-        // What follows the manifest in memory may be readable. The address sanitizer ends a process that lets the kernel read
-        // what is not.
+        // Memory that follows the manifest may be readable. The address sanitizer ends a process that lets the kernel
+        // read memory which is not.
         let codes: [PluginError.Code] = [.invalidDescription, .openFailed]
         let crash: [PluginError.Code] = sanitizer == "address" ? [.moduleCrashed] : []
         let ofGood = try #require(host.status("good.so")?.error?.code)

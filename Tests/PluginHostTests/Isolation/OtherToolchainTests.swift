@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// A module in Swift that was built by another toolchain than the host.
+/// A Swift module that was built with a different toolchain from the host's.
 @Suite struct OtherToolchainTests {
     private static let source = #"""
         import CPluginABI
@@ -57,7 +57,7 @@ import Testing
                 + SwiftSource.modules + [folder.file("Other.swift", Self.source)])
         let isolated = try await host(library, .all)
         #expect(try isolated.host.perform("Other", "sum") == 55)
-        guard options.isEmpty else { return }  // It does not share the host's runtime.
+        guard options.isEmpty else { return }  // With -static-stdlib, the module has its own runtime.
         let host = try await host(library, .none)
         #expect(host.status("other.so")?.error?.code == .incompatible)
     }

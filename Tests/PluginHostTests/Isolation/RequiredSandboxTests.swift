@@ -5,10 +5,10 @@ import Testing
 
 @testable import TestSupport
 
-/// Systems that lack a part of the sandbox: a filter of system calls in front of the worker plays them.
+/// Systems that lack a part of the sandbox, simulated by a filter of system calls in front of the worker.
 @Suite(.disabled(if: isSanitized, "A sanitizer sets no limit of memory, and needs some of these calls itself."))
 struct RequiredSandboxTests {
-    /// A program in place of `pluginhost-worker` that starts it on a system without one of the calls.
+    /// A program in place of `pluginhost-worker` that starts it as on a system without one of the calls.
     private func worker(without call: String) throws -> String {
         try CFixture.program(
             """
@@ -67,7 +67,7 @@ struct RequiredSandboxTests {
         #expect(missing.contains { $0.contains(part) }, "\(missing)")
     }
 
-    @Test func `Where all of it is there, a module that requires it starts`() throws {
+    @Test func `If the sandbox is complete, a module that requires it starts`() throws {
         let (host, _) = try host(.required, without: "SYS_reboot")
         #expect(host.answer() == "yes")
         #expect(host.host.generations.first?.missingProtections == [])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Restarts of isolated modules: the pauses between them, and the bound.
+/// Restarts of isolated modules: the pauses between them, and their limit.
 @Suite struct RestartTests {
     private func host(_ pauses: [Duration], _ module: CModule = crashing) throws -> TestHost {
         let host = try TestHost { configuration, _ in
@@ -157,7 +157,7 @@ import Testing
             name: "Bad", actions: crashing.actions, activate: "usleep(300000);")
         let host = try host([.zero], module)
         #expect(host.code("Bad", "abort") == .moduleCrashed)
-        // The process is being started again.
+        // The worker is being started again.
         let answers = try await onThreads(4) { _ in host.answer("Bad") }
         #expect(answers == Array(repeating: "yes", count: 4))
         let later = try await host.host.call("Bad", "answer")

@@ -5,10 +5,10 @@ import Testing
 
 @testable import TestSupport
 
-/// Files are opened by other processes before the host opens them.
+/// Scan processes open files before the host opens them.
 @Suite(.disabled(if: modulesAreIsolated, "Isolated modules are not scanned."))
 struct SafeScanTests {
-    /// C that adds the number of its process to a file.
+    /// C code that adds the number of its process to a file.
     private func witness(_ file: String) -> String {
         "char text[20]; sprintf(text, \"%d\\n\", (int)getpid()); note(\"\(file)\", text);"
     }
@@ -75,7 +75,7 @@ struct SafeScanTests {
             #expect(error.message.contains("\(name).so was not opened: "))
             #expect(error.message.contains(reason), "\(error)")
         }
-        // Once with others, and once alone.
+        // Scanned once with other files, and once alone.
         let processes = try processes("\(host.folder.path)/witness")
         #expect(processes.count == 2)
         #expect(!processes.contains(getpid()))
@@ -90,7 +90,7 @@ struct SafeScanTests {
                 into: "\(folder.path)/plugins", as: "witness.so")
         }
         try host.start()
-        // A constructor runs in the scan process, and then in the host.
+        // The constructor runs in the scan process, and then in the host.
         let processes = try processes("\(host.folder.path)/witness")
         #expect(processes.count == 2)
         #expect(processes.first != getpid())
@@ -100,7 +100,7 @@ struct SafeScanTests {
         let bad = try Data(contentsOf: URL(filePath: crash))
         try host.put(bad, "new.so")
         #expect(eventually { host.status("new.so")?.error?.code == .moduleCrashed })
-        // It is not scanned again because another file changes.
+        // A change of another file does not cause this file to be scanned again.
         try host.put(Data(contentsOf: URL(filePath: good)), "good.so")
         #expect(eventually { host.answer() == "yes" })
         #expect(try self.processes(scans).count == 1)

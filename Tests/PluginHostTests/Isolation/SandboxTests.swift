@@ -6,7 +6,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// What isolated modules reach, with and without grants.
+/// What isolated modules can reach, with and without grants.
 @Suite struct SandboxTests {
     /// A module that tries to reach what it should not. Each action replies with 0, or the error number.
     private static let spy = CModule(
@@ -132,7 +132,7 @@ import Testing
         #expect(!isolation.isolates("Other"))
     }
 
-    @Test func `A rule for a module that does not exist is told, since the name may be mistyped`() throws {
+    @Test func `A rule for a module that does not exist is reported, since the name may be mistyped`() throws {
         let host = try TestHost { configuration, folder in
             try folder.copy(try CModule().build(), as: "plugins/libGood.so")
             configuration.isolation.rules = [IsolationRule("Goood"), IsolationRule("Good")]
@@ -210,7 +210,7 @@ import Testing
         try named.host.start()
         #expect(named.answer("Early") == "yes")
         #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/early"))
-        // Also if the name of the file, which is 0.so, says nothing about the name of the module.
+        // The same holds if the name of the file, here 0.so, says nothing about the name of the module.
         _ = try host([module], IsolationRule("*"))
         #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/early"))
     }
@@ -222,7 +222,7 @@ import Testing
         #expect(possible.answer() == "yes")
         #expect(possible.host.generations.first?.missingProtections.contains { $0.contains("/nonexistent") } == true)
         #expect(possible.messages.contains { $0.contains("lacks /nonexistent/pictures (No such file") })
-        guard !isSanitized else { return }  // The limit of memory is missing, too.
+        guard !isSanitized else { return }  // The limit of memory would be missing, too.
         rule.sandbox = .required
         let required = try TestHost { configuration, folder in
             try folder.copy(try CModule().build(), as: "plugins/libGood.so")
@@ -253,7 +253,7 @@ import Testing
         let error = try #require(status?.error)
         #expect(error.code == .permissionMissing)
         #expect(error.message.contains("to read /usr/share (for words); to connect to port 443"))
-        // The line that the message contains is what makes it start.
+        // With the rule that the message contains, the module starts.
         let line = try #require(error.message.range(of: "{").map { String(error.message[$0.lowerBound...]) })
         let rule = try IsolationRule(Self.json(line))
         #expect(rule.readablePaths == ["/usr/share"])
@@ -265,7 +265,7 @@ import Testing
         var anywhere = rule
         anywhere.folder = nil
         #expect(try waiting(asks, anywhere).1?.state == .active)
-        #expect(try waiting(asks, nil).1?.state == .active)  // In the process of the host.
+        #expect(try waiting(asks, nil).1?.state == .active)  // It runs in the process of the host.
     }
 
     @Test func `A module that must be isolated waits in a host that does not isolate it`() throws {

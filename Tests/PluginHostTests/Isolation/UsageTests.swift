@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// The memory and the processor time of the processes of isolated modules.
+/// The memory and the processor time that workers use.
 @Suite struct UsageTests {
     private static let module = CModule(
         name: "Bad",

@@ -3,12 +3,12 @@ import Testing
 
 @testable import TestSupport
 
-/// The descriptors of memory for large values in a worker, by a C program that contains this part of it.
+/// How a worker treats the descriptors of rooms, tested with a C program that contains this part of the worker.
 @Suite struct WorkerRoomTests {
     @Test(arguments: [
-        // A room that was left although its descriptor was not taken.
+        // The room was left although its descriptor was not taken.
         "plugin_worker_keep_room(5, descriptor); leave_room(5);",
-        // The same, and the descriptor comes later.
+        // The same, but the descriptor arrives later.
         "leave_room(5); plugin_worker_keep_room(5, descriptor);",
     ])
     func `A worker keeps no descriptor of a room that it has left`(body: String) throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Rollbacks while the file of the version that serves has other content, which does not replace it.
+/// Rollbacks while the file of the serving version has different content, which does not replace it.
 @Suite(.timeLimit(.minutes(30))) struct BlockedRollbackTests {
     let test: TestHost
 

@@ -6,7 +6,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Changes of a few files, which have the same results as scans of whole folders.
+/// Changes of a few files, which must have the same results as scans of whole folders.
 @Suite(.timeLimit(.minutes(30))) struct ChangesOfFilesTests {
     private func module(_ name: String, _ version: String = "1.0.0", requires: String? = nil) -> CModule {
         let requirement = requires.map { "\"requires\": [{\"module\": \"\($0)\", \"version\": \"^1\"}]," }
@@ -43,7 +43,7 @@ import Testing
         host.host.lifecycle.queue.sync {
             rename("\(host.plugins)/a.so", "\(host.plugins)/.a")
             try? replace("c.so", by: newer, in: host)
-            usleep(200_000)  // The watcher has reported that; if not, there is nothing to see here.
+            usleep(200_000)  // By now, the watcher has reported the rename; if not, the test has no effect.
             rename("\(host.plugins)/.a", "\(host.plugins)/b.so")
             try? replace("d.so", by: dependent, in: host)
         }
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `A module whose file has another name by a link goes on`(isCopied: Bool) throws {
+    func `A module continues to serve when its file is moved to the target of a link`(isCopied: Bool) throws {
         let host = try TestHost()
         try module("A").build(into: host.plugins, as: "a.so")
         let (old, new) = ("\(host.plugins)/a.so", "\(host.folder.path)/elsewhere.so")
@@ -68,7 +68,7 @@ import Testing
         #expect(host.states["a.so"] == "active")
         let before = generation("A", of: host)
         if isCopied {
-            // Within the second until links are checked.
+            // The copy is made within the second until links are checked.
             host.host.lifecycle.queue.sync {
                 try? copyFile(old, to: new)
                 unlink(old)

@@ -5,12 +5,12 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Two files of one module, or two modules that claim the same name. Each case is tried with both files there at the
-/// start, and with both added one after the other in either order: the same file serves.
+/// Two files of one module, or two modules that claim the same name. Each case is tried with both files present at the
+/// start, and with the files added one after the other in either order: the same file serves.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct ConflictTests {
     enum Arrival: CaseIterable { case together, firstEarlier, secondEarlier }
 
-    /// A host to whose folder two files were added.
+    /// A host with a plugins folder to which two files were added.
     private func host(
         _ arrival: Arrival, _ first: (file: String, module: CModule), _ second: (file: String, module: CModule)
     ) throws -> TestHost {

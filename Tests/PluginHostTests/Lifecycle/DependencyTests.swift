@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Modules that require others. Each case is tried with all files there at the start, and added in both orders.
+/// Modules that require others. Each case is tried with all files present at the start, and added in both orders.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct DependencyTests {
     private func module(
         _ name: String, _ version: String = "1.0.0", requires: String..., level: String = "normal", more: String = ""

@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// State that is handed over to the next generation, and calls that wait for it.
+/// State that is handed over to the next generation, and calls that wait for the hand-over.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct HandOverTests {
     let test: TestHost
 
@@ -100,7 +100,7 @@ import Testing
         }
         async let first = host.call("Counter", "answer")
         async let second = host.call("Counter", "answer")
-        // A call that gives up while it waits has never run.
+        // A call whose deadline passes while it waits has never run.
         await #expect(throws: PluginError.self) {
             try await host.call("Counter", "answer", timeout: .milliseconds(50))
         }

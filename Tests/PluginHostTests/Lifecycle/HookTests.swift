@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// The hooks of modules: their order, what happens when one fails, and how long one may take.
+/// The hooks of modules: their order, what happens when a hook fails, and how long a hook may take.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct HookTests {
     @Test func `Hooks run in order, each kind in all modules before the next, and tearDown in reverse`() throws {
         let test = try TestHost()
@@ -164,6 +164,6 @@ import Testing
 extension TestHost {
     var noteFile: String { "\(folder.path)/notes" }
 
-    /// What the modules have written down.
+    /// The notes that the modules have written.
     var notes: String { (try? String(contentsOfFile: noteFile, encoding: .utf8)) ?? "" }
 }

@@ -34,7 +34,7 @@ import Testing
         return digest.value
     }
 
-    /// Begins a change of `A.so` (replaced), `B.so` (moved away) and `lib.so` (new), does some steps of it, and dies.
+    /// Begins to change `A.so` (replaced), `B.so` (moved away) and `lib.so` (new), and dies after some steps.
     private func die(after steps: Int) async throws {
         for name in names { unlink("\(plugins)/\(name)") }
         try file("A.so", "old A")
@@ -142,7 +142,7 @@ import Testing
         try first.start()
         try CModule(name: "A", version: "1.1.0", answer: "1.1.0").build(into: plugins, as: "A.so")
         first.shutdown()
-        // Kept when the host notices the new one.
+        // The old version is kept when the host notices the new one.
         try old.build(into: plugins, as: "A.so")
         let host = Self.host(folder.path)
         try host.start()
@@ -159,7 +159,7 @@ import Testing
         let next = Self.host(folder.path)
         defer { next.shutdown() }
         try next.start()
-        // As before the rollback, and nothing is left behind.
+        // The folder is as before the rollback, and nothing is left behind.
         #expect(try next.perform("A", "answer") == "1.1.0" && names == ["A.so"])
         try next.rollback("A")
         #expect(try next.perform("A", "answer") == "1.0.0" && names == ["A.so"])

@@ -9,7 +9,7 @@ import Testing
 /// Files that an earlier host has read.
 @Suite(.timeLimit(.minutes(30))) struct KnownFilesTests {
     private let folder: TemporaryFolder
-    /// The file in which modules note that they are opened.
+    /// The file in which modules note that they were opened.
     private let path: String
 
     init() throws {
@@ -31,7 +31,7 @@ import Testing
         try unsealed.build(into: plugins, as: "A.so")
         try second.build(into: plugins, as: "B.so")
         try "no module".write(toFile: "\(plugins)/C.so", atomically: true, encoding: .utf8)
-        usleep(30_000)  // A file that has just changed is not noted.
+        usleep(30_000)  // A file that has just changed is not recorded.
         func run(_ body: (TestHost) throws -> Void) throws {
             let host = try self.host(plugins)
             #expect(host.host.problems.isEmpty)
@@ -49,7 +49,7 @@ import Testing
             let answer = try host.host.open("app://b").string
             #expect(answer == "B")
         }
-        // What is not intact is not believed.
+        // A file of the cache that is not intact is ignored.
         let file = try #require(
             FileManager.default.contentsOfDirectory(atPath: "\(folder.path)/cache").first { $0.hasPrefix("registry-") })
         let handle = try #require(FileHandle(forUpdatingAtPath: "\(folder.path)/cache/\(file)"))
@@ -66,7 +66,7 @@ import Testing
         needing.code = "extern int helper(void); int use(void) { return helper(); }"
         try needing.build(into: plugins, as: "A.so", [good, "-Wl,-rpath,$ORIGIN", "-Wl,--no-as-needed"])
         try "no library".write(toFile: "\(plugins)/help.so", atomically: true, encoding: .utf8)
-        usleep(30_000)  // A file that has just changed is not noted.
+        usleep(30_000)  // A file that has just changed is not recorded.
         func run(_ configure: (inout PluginHost.Configuration) -> Void = { _ in }) throws -> String? {
             let host = try self.host(plugins, configure)
             defer { host.host.shutdown() }
@@ -88,7 +88,7 @@ import Testing
         #expect(try records() == 3)
     }
 
-    /// A host with the files in a folder, which starts modules when they are needed.
+    /// A host with the files in a folder, which starts modules when they are first needed.
     private func host(_ plugins: String, _ configure: (inout PluginHost.Configuration) -> Void = { _ in }) throws
         -> TestHost
     {
@@ -111,7 +111,7 @@ import Testing
         let dead = "\"routes\": [{\"pattern\": \"app://b/:x\", \"action\": \"B/answer\"}],"
         try module("A", more: live).build(into: plugins, as: "A.so")
         try module("B", more: dead).build(into: plugins, as: "B.so")
-        usleep(30_000)  // A file that has just changed is not noted.
+        usleep(30_000)  // A file that has just changed is not recorded.
         let first = try host(plugins)
         let problems = first.host.problems.map(\.message)
         #expect(problems.count == 1)
@@ -196,10 +196,10 @@ import Testing
                 "hang0.so": .deadlineExceeded, "hang1.so": .deadlineExceeded,
             ])
         let before = notes
-        // The first one once with others and once alone; after it, the last file of all is alone.
+        // The first file is opened once with others and once alone; the last one, which follows it, is alone.
         #expect(before.components(separatedBy: "hang ").count == 4)
         #expect(try start() == named)
-        // Only the module that is called was opened, in a scan process and in the host.
+        // Only the module that is called is opened, first in a scan process and then in the host.
         #expect(notes.dropFirst(before.count).components(separatedBy: "open:").count == 3)
         #expect(!notes.dropFirst(before.count).contains("crash"))
     }

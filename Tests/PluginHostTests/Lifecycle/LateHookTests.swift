@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Hooks that still run when a change has gone on without them: who is suspected, and what waits for `didStart`.
+/// Hooks that still run when a change has gone on without them: which file is suspected, and what awaits `didStart`.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct LateHookTests {
     private let test: TestHost
 
@@ -69,7 +69,7 @@ import Testing
             unlink("\(test.plugins)/a.so")
             #expect(await becomesTrue { test.states.isEmpty })
         }
-        // Another change, which releases the suspects that were tried.
+        // Another change releases the suspected files that were tried.
         try CModule(name: "Other").build(into: test.plugins, as: "b.so")
         #expect(await becomesTrue { test.answer("Other") == "yes" })
         #expect(try test.waitForChanges())
@@ -131,7 +131,7 @@ import Testing
         next.hooks = ["resume": ""]
         try next.build(into: test.plugins, as: "a-2.so")
         #expect(eventually { test.status("a-2.so")?.state == .starting })
-        // Longer than the timeout of the hand-over.
+        // The pause is longer than the timeout of the hand-over.
         usleep(300_000)
         #expect(test.answer("Slow") == "old")
         try test.folder.file("gate")

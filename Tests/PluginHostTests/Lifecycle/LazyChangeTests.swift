@@ -6,13 +6,13 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// What a host reports about modules that have not started.
+/// The reports of a host about modules that have not started.
 @Suite(.timeLimit(.minutes(30))) struct LazyChangeTests {
     private let lazy: LazyModules
 
     init() throws { lazy = try LazyModules() }
 
-    /// The changes of a host, as texts: what happened, to which version, after which one.
+    /// The changes of a host as texts: what happened, to which version, and which version preceded it.
     private func changes(_ host: TestHost) -> [String] {
         host.changes.compactMap { change in
             switch change {
@@ -55,7 +55,7 @@ import Testing
         #expect(await becomesTrue { changes(host) == expected })
         #expect(
             host.changes.map(\.description).suffix(2) == [
-                "replaced B 1.0.0 by 2.0.0 from \(host.plugins)/B.so",
+                "replaced B 1.0.0 with 2.0.0 from \(host.plugins)/B.so",
                 "removed B 2.0.0: it was removed: \(host.plugins)/B.so is gone.",
             ])
         #expect(
@@ -85,7 +85,7 @@ import Testing
         #expect(await becomesTrue { changes(host) == ["replaced A 2.0.0 active after 1.0.0 registered 0"] })
     }
 
-    @Test func `Nothing is told about a registered module whose file is renamed`() async throws {
+    @Test func `Nothing is reported about a registered module whose file is renamed`() async throws {
         let host = try lazy.makeHost([lazy.module("A")])
         try FileManager.default.moveItem(atPath: "\(host.plugins)/A.so", toPath: "\(host.plugins)/Z.so")
         try host.host.lifecycle.update()

@@ -4,7 +4,7 @@ import PluginABI
 @testable import PluginHost
 @testable import TestSupport
 
-/// Sealed modules that note what they do, and hosts that start them when they are needed.
+/// Sealed modules that note what they do, and hosts that start them when they are first needed.
 struct LazyModules {
     private let folder: TemporaryFolder
     /// The file in which modules note what they do.
@@ -17,7 +17,7 @@ struct LazyModules {
 
     var notes: String { (try? String(contentsOfFile: path, encoding: .utf8)) ?? "" }
 
-    /// A host that starts modules when they are needed, with files of these modules.
+    /// A host with files of these modules, which it starts when they are first needed.
     func makeHost(
         _ modules: [CModule], watches: Bool = false, configure: (inout PluginHost.Configuration) -> Void = { _ in }
     ) throws -> TestHost {
@@ -39,7 +39,7 @@ struct LazyModules {
             entry: "note(\"\(path)\", \"open:\(name) \");")
     }
 
-    /// Calls `answer` of a target, and notes the outcome.
+    /// C code that calls `answer` of a target and notes the outcome.
     func calling(_ target: String) -> String {
         """
         plugin_request request = ask("\(target)", "answer");
@@ -64,6 +64,6 @@ struct LazyModules {
         return module
     }
 
-    /// The modules that were set up, in this order.
+    /// The modules that were set up, in order.
     var setUps: [String] { notes.split(separator: " ").map(String.init).filter { $0.first!.isUppercase } }
 }

@@ -77,7 +77,7 @@ import Testing
         #expect(host.host.services.map { "\($0.module) \($0.version)" } == ["C 1.2.0", "B 1.1.0", "A 1.0.0"])
         #expect(lazy.notes == "")
         #expect(host.answer("A") == "A")
-        // The best one is chosen among all.
+        // The best service of all modules is chosen.
         #expect(try host.host.serviceInfo("S").module == "C")
         #expect(host.states.values.allSatisfy { $0 == "active" })
     }

@@ -7,7 +7,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Calls that wait for the start of a registered module: those of hooks, and several at once.
+/// Calls that wait for the start of a registered module: calls from hooks, and several calls at once.
 @Suite(.timeLimit(.minutes(30))) struct LazyWaitTests {
     private let lazy: LazyModules
 

@@ -9,7 +9,7 @@ import Testing
 
     init() throws { program = try HostProgram("LinkedProgram") }
 
-    /// The lines that it prints.
+    /// The lines that the program prints.
     private func lines(_ arguments: String...) throws -> [String] {
         let outcome = try program.run(arguments)
         #expect(outcome.signal == 0 && outcome.code == 0, "\(outcome.errors)")
@@ -69,7 +69,7 @@ import Testing
 
     // MARK: In libraries
 
-    /// A library with a module that exports its entry function, as one in a plugins folder does.
+    /// A library with a module that exports its entry function, like a library in a plugins folder.
     ///
     /// - Parameter record: How the record is made.
     private func library(_ name: String, record: String = "PLUGIN_MODULE_RECORD(plugin_module_entry);") throws -> String
@@ -78,16 +78,16 @@ import Testing
         return try CFixture.build("\(module.source)\n\(record)", name: "lib\(name).so")
     }
 
-    /// A record as it was made before the entry function had a local name.
+    /// A record without a local name for the entry function, as the macro once made it.
     private let oldRecord = """
         __attribute__((used, section(PLUGIN_MODULE_SECTION)))
         static const plugin_module_entry_function record = plugin_module_entry;
         """
 
-    /// The program, linked with libraries.
+    /// The program, linked with the given libraries.
     private func linking(_ libraries: [String]) throws -> (program: HostProgram, folder: TemporaryFolder) {
         let folder = try TemporaryFolder()
-        // SwiftPM compiles programs with a name other than `main`, so that tests can contain them.
+        // SwiftPM renames the `main` of programs, so that tests can contain them.
         var arguments = ["-Xlinker", "--defsym=main=LinkedProgram_main", "-Xlinker", "--no-as-needed"]
         arguments += ["@\(built("LinkedProgram.product"))/Objects.LinkFileList", "-o", "\(folder.path)/program"]
         arguments += libraries
@@ -110,7 +110,7 @@ import Testing
         return outcome.output.split(separator: "\n").map(String.init)
     }
 
-    @Test func `Modules in two libraries that the program is linked with are both there, each with its own code`()
+    @Test func `Modules in two libraries that a program is linked with both serve, each with its own code`()
         throws
     {
         let (program, folder) = try linking([library("One"), library("Two")])
@@ -123,7 +123,7 @@ import Testing
         withExtendedLifetime(folder) {}
     }
 
-    @Test func `A module in a library that is preloaded is there`() throws {
+    @Test func `A module in a preloaded library serves`() throws {
         let lines = try lines(of: program, preloading: [library("Three")])
         #expect(lines.contains("module: (linked) Three 1.0.0 active") && lines.contains("answer: linked in"))
         #expect(lines.contains("answer of Three: Three answers"))

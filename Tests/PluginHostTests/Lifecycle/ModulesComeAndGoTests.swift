@@ -87,7 +87,7 @@ private let visits = Atomic(0)
         #expect(await becomesTrue { test.answer("Accounts") == "yes" })
         async let waiting = onThread { [host = test.host] in try host.perform("Accounts", "wait").string }
         #expect(await becomesTrue { host.generations.first?.calls.map(\.action) == ["Accounts/wait"] })
-        // Reported while the change is being made: the previous one is in the list even then.
+        // The event is posted while the change is being made: the previous generation is in the list even then.
         let listed = Mutex<[String]>([])
         let subscription = host.on("module.replaced") { [weak host] _ in
             listed.withLock { $0 = (host?.generations ?? []).map { "\($0.version) \($0.state)" } }

@@ -5,12 +5,12 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Plans of the modules that have changed, in place of plans of all.
+/// Plans of the modules that have changed, instead of plans of all modules.
 @Suite struct PlanOfChangesTests {
     private let host = PluginHost(.init(folders: []))
     private let words = PlanTests()
 
-    /// What serves, what is registered, and the files, after each of a series of random changes.
+    /// The serving modules, the registered modules, and the files after each of a series of random changes.
     private struct State {
         var folders = FolderContents()
         var serving = Serving()
@@ -86,7 +86,7 @@ import Testing
         let path = "\(letters.randomElement(using: &random)!.lowercased()).so"
         let kind = ["", "", "", "", "broken ", "library "].randomElement(using: &random)!
         let (name, version) = (letters.randomElement(using: &random)!, Int.random(in: 1...3, using: &random))
-        // Files of equal content have equal manifests.
+        // Files with equal content have equal manifests.
         let content = Int.random(in: 1...4, using: &random)
         var details = SplitMix(seed: UInt64(content * 1000 + version * 100) + UInt64(name.asciiValue!))
         var text = "\(path) \(kind)\(name) \(version).0.0 #\(content)"

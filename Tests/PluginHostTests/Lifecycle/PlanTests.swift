@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    /// A library with whose bytes all files are made; their digests distinguish them.
+    /// A library whose bytes are used for all files; their digests distinguish them.
     private static let library = Result {
         let path = try CModule().build()
         let bytes = try Data(contentsOf: URL(filePath: path))
@@ -247,7 +247,7 @@ import Testing
             : StagedFile(
                 path: library, original: path, identity: .none, digest: content, size: 1, image: image,
                 folder: "", libraries: [])
-        // Only read; what it points to is all zeros.
+        // The description is only read, and all its bytes are zero.
         let description = UnsafeMutablePointer<plugin_module>.allocate(capacity: 1)
         description.initialize(to: plugin_module())
         let module = LoadedModule(

@@ -6,7 +6,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Modules that the program registers itself.
+/// Modules that the program itself registers.
 @Suite(.timeLimit(.minutes(30))) struct RegistrationTests {
     struct Clock: Module {
         static let manifest = Manifest("Clock", version: "1.1.0") {
@@ -295,12 +295,12 @@ import Testing
             try host.register(version("\(number).0.0"), replaces: true)
             #expect(try await host.open("app://version") == .string("\(number).0.0"))
         }
-        // One that is refused leaves the old one.
+        // A module that is refused leaves the old one in place.
         #expect(throws: PluginError.self) { try host.register(version("20.0.0", fails: true), replaces: true) }
         #expect(try host.perform("M", "version") == "19.0.0")
         notes.add("over")
         try await calls
-        // What only the old one had is gone, and free.
+        // A name that only the old module had is free again.
         try host.register(version("21.0.0", target: "N"), replaces: true)
         #expect(host.modules.map(\.version) == ["21.0.0"])
         try host.register(manifest("Other", target: "M"))
@@ -330,7 +330,7 @@ import Testing
     }
 }
 
-/// What happened, in order.
+/// What happened, in order of time.
 private final class Notes: Sendable {
     private let notes = Mutex<[String]>([])
     func add(_ note: String) { notes.withLock { $0.append(note) } }

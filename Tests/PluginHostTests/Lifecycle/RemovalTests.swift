@@ -6,7 +6,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Modules that the host removes in an orderly way.
+/// Orderly removals of modules by the host.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct RemovalTests {
     let test: TestHost
 
@@ -72,7 +72,7 @@ import Testing
         try put("B", requires: "A")
         try test.start()
         try test.host.remove("A", force: true)
-        // A different time makes the host examine it again.
+        // A different modification time makes the host examine the file again.
         try FileManager.default.setAttributes(
             [.modificationDate: Date(timeIntervalSinceNow: -3600)], ofItemAtPath: "\(test.plugins)/B.so")
         #expect(try test.waitForChanges())

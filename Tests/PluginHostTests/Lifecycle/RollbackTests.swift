@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Versions that are kept when they no longer serve, and are put back.
+/// Versions that are kept when they no longer serve, and can be put back.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct RollbackTests {
     let test: TestHost
 
@@ -277,7 +277,7 @@ import Testing
         try test.start()
         try replace("1.0.0", "1.1.0")
         try #require(eventually { kept == ["1.0.0"] })
-        // A folder in the place of the copy that serves.
+        // A folder takes the place of the copy that serves.
         let content = try Data(contentsOf: URL(fileURLWithPath: "\(test.plugins)/A.so"))
         let staging = "\(test.folder.path)/staging"
         let copies = try FileManager.default.subpathsOfDirectory(atPath: staging).map { "\(staging)/\($0)" }.filter {

@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Code of modules that is slow or does not return when they start or end: it is named, and other modules continue.
+/// Module code that is slow or does not return when modules start or end: it is named, and other modules continue.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct SlowCodeTests {
     /// C code that waits until a test lets it continue.
     private static func waiting(_ test: TestHost) -> String {
@@ -33,11 +33,11 @@ import Testing
     func `A module whose code does not return fails to start at the deadline, and the others serve`(
         place: String, name: String
     ) async {
-        // A constructor that hangs keeps all hosts of its process from opening libraries.
+        // A constructor that hangs keeps all hosts in its process from opening libraries.
         await #expect(processExitsWith: .success) { [place = place as String, name = name as String] in
             let test = try TestHost { configuration, _ in configuration.hookTimeout = .milliseconds(300) }
             defer { _ = try? test.folder.file("gate") }
-            // The first of the batch: the others wait for it.
+            // This module is the first of the batch: the others wait for it.
             try CModule(name: "Before").build(into: test.plugins, as: "a.so")
             try SlowCodeTests.hanging(in: place, test).build(into: test.plugins, as: "b.so")
             try test.start()

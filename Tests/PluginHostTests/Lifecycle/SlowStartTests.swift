@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Modules whose hooks do not return in time: the others start without them, and they join the others later.
+/// Modules whose hooks do not return in time: the others start without them, and the late modules join them later.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct SlowStartTests {
     private let test: TestHost
 
@@ -140,7 +140,7 @@ import Testing
         #expect(test.answer("Slow") == "old")
         try openGate()
         #expect(eventually { test.answer("Slow") == "2.0.0" })
-        #expect(!test.changes.contains { "\($0)".hasPrefix("replaced Slow 2.0.0 by 1.0.0") })
+        #expect(!test.changes.contains { "\($0)".hasPrefix("replaced Slow 2.0.0 with 1.0.0") })
     }
 
     @Test func `Another version of a slow module starts at once`() throws {
@@ -171,7 +171,7 @@ import Testing
         var next = CModule(name: "Slow", version: "2.0.0", answer: "new")
         next.hooks = ["resume": note("resume"), "init": note("init") + waiting()]
         try next.build(into: test.plugins, as: "a-2.so")
-        // The patience is over long before.
+        // The patience has long been over.
         #expect(
             eventually { test.messages.contains { $0.contains("init of Slow 2.0.0") && $0.contains("1.2 seconds") } })
         try openGate()
@@ -198,7 +198,7 @@ import Testing
         try module.build(into: test.plugins, as: "a.so")
         try requiring("Slow").build(into: test.plugins, as: "b.so")
         try test.start()
-        // Tables that are published meanwhile keep what is late.
+        // Tables that are published in the meantime keep the actions of the late module.
         try CModule(name: "Other").build(into: test.plugins, as: "c.so")
         #expect(eventually { test.answer("Other") == "yes" })
         try openGate()
@@ -262,11 +262,11 @@ import Testing
             eventually {
                 test.status("a.so")?.note?.contains("init has been") == true && test.answer("Other") == "yes"
             })
-        // It is not if the patience ended before the init, on a busy machine.
+        // `User` is not set up if the patience ended before its init, on a busy machine.
         let isSetUp = test.notes.contains("User.setUp")
         test.host.shutdown()
         #expect(test.messages.contains { $0.contains("was still starting when the host stopped (init has been") })
-        // What never served ends before the others learn of the end.
+        // A module that never served ends before the others learn of the end.
         #expect(test.notes.hasSuffix((isSetUp ? "User.tearDown " : "") + "willTerminate willStop "), "\(test.notes)")
     }
 
@@ -317,7 +317,7 @@ import Testing
         #expect(test.messages.count { $0.contains("has not returned within 0.1 seconds") } == 1)
     }
 
-    @Test func `A start that is no longer wanted does not go on when its activate returns`() throws {
+    @Test func `A start that is no longer wanted does not continue when its activate returns`() throws {
         try slow("activate").build(into: test.plugins, as: "a.so")
         try test.start()
         try test.host.remove("Slow")

@@ -6,7 +6,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Starting, ending, and what happens in between.
+/// The start and the end of a host, and what happens in between.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct StartAndEndTests {
     @Test func `Nothing can be called before the start`() throws {
         let test = try TestHost()
@@ -212,7 +212,7 @@ import Testing
         try test.start()
         test.host.shutdown()
         try CModule().build(into: test.plugins, as: "a.so")
-        // Another host on the same folder sees it.
+        // Another host with the same folder loads the file.
         let other = try TestHost { [plugins = test.plugins] configuration, _ in configuration.folders = [plugins] }
         try other.start()
         #expect(other.answer() == "yes")
@@ -248,7 +248,7 @@ import Testing
 }
 
 extension TestHost {
-    /// Whether calls are refused because the host ends.
+    /// Whether calls are refused because the host is stopping.
     fileprivate var isStopping: Bool {
         do throws(PluginError) { try host.perform("Nobody", "answer") } catch { return error.code == .hostStopped }
         return false

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PluginHost
 
-/// The order in which modules start, and which of them cannot start.
+/// The order in which modules start, and which modules cannot start.
 @Suite struct StartOrderTests {
     /// Modules in words: `B basic 5 offers S@1.2.0 needs A@^1.0 wants C`, where a number is the priority.
     struct Case: Sendable, CustomTestStringConvertible {

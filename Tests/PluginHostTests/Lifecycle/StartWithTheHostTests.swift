@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Which modules start with a host that is lazy, and what registered modules claim.
+/// Which modules start together with a lazy host, and what registered modules claim.
 @Suite(.timeLimit(.minutes(30))) struct StartWithTheHostTests {
     private let lazy: LazyModules
 
@@ -45,7 +45,7 @@ import Testing
 
     @Test func `Registered modules conflict like those that serve, and are superseded`() throws {
         let host = try lazy.makeHost([lazy.module("M"), lazy.module("B")])
-        // Its file name sorts first.
+        // The file name of the other module sorts first.
         var other = lazy.module("A")
         other.target = "M"
         try other.build(into: host.plugins, as: "0.so")

@@ -5,9 +5,9 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// How much a change of one file has to look at.
+/// How many modules and files a change of one file has to examine.
 @Suite(.timeLimit(.minutes(30))) struct WorkOfChangesTests {
-    /// A sealed module whose number stands in a few bytes of its file.
+    /// A sealed module whose number is in a few bytes of its file.
     private let template: Data
 
     init() throws {
@@ -32,7 +32,7 @@ import Testing
         guard rename(path, "\(folder)/m\(number).so") == 0 else { throw POSIXError(.EIO) }
     }
 
-    /// The work of adding a module, calling it, and removing it.
+    /// The work for adding a module, calling it, and removing it.
     private func work(beside count: Int, isLazy: Bool) throws -> [Int] {
         let host = try TestHost { configuration, folder in
             configuration.watches = true
@@ -63,7 +63,7 @@ import Testing
 
     @Test(.disabled(if: modulesAreIsolated, "There would be hundreds of processes."), arguments: [false, true])
     func `A change of one file is as much work beside many modules as beside few`(isLazy: Bool) throws {
-        // The kernel may report a change in parts, each of which is looked at.
+        // The kernel may report a change in parts, each of which is examined.
         for count in [10, 200] {
             let figures = try work(beside: count, isLazy: isLazy)
             #expect(figures.allSatisfy { $0 <= 20 }, "beside \(count): \(figures)")

@@ -14,14 +14,14 @@ import Testing
         private static let swift = ["ModuleA", "ModuleB"]
         private static let others = ["ModuleC", "Words", "Tally"]
 
-        /// A host with the modules in Swift only where it can open them.
+        /// A host with the archived modules; those in Swift only if the host can open them.
         private struct Archive {
             let test: TestHost
             let runsSwift: Bool
             var host: PluginHost { test.host }
         }
 
-        /// - Parameter isIsolated: Whether the modules run in processes of their own.
+        /// - Parameter isIsolated: Whether the modules run in separate processes.
         private static func start(isIsolated: Bool) async throws -> Archive {
             let obstacle = obstacle(isIsolated: isIsolated)
             if let obstacle { print("Without the archived modules in Swift: \(obstacle)") }
@@ -77,8 +77,8 @@ import Testing
             archive.host.shutdown()
         }
 
-        /// Actions by name, position and binding, URLs, instances, asynchronous replies from a thread, errors, calls to
-        /// others, events, bytes; of the modules in C, C++ and Rust.
+        /// Checks, for the modules in C, C++ and Rust: actions by name, position and binding, URLs, instances,
+        /// asynchronous replies from a thread, errors, calls to other modules, events, and bytes.
         private func checkOthers(_ archive: Archive, isIsolated: Bool) async throws {
             let host = archive.host
             #expect(try host.perform("C", "add", ["a": 2, "b": 3]) == 5)
@@ -101,7 +101,7 @@ import Testing
 
             #expect(try host.perform("Tally", "add") == 1)
             #expect(try await host.open("app://tally/4") == 5)
-            // It replies from a thread, which the thread sanitizer of a worker does not know.
+            // The module replies from a thread, which the thread sanitizer of a worker does not know.
             if !(isIsolated && sanitizer == "thread") {
                 #expect(try await host.call("Tally", "reverse", ["über"]) == "rebü")
             }
@@ -109,8 +109,8 @@ import Testing
             #expect(archive.test.log.contains { $0.module == "Tally" && $0.message == "Tally is ready." })
         }
 
-        /// Records, services, objects, callbacks, pages, events along a chain, tasks, and calls from module to module
-        /// and back, with a context that these modules do not know.
+        /// Checks records, services, objects, callbacks, pages, events along a chain, tasks, and calls from module to
+        /// module and back, with a context that these modules do not know.
         private func checkSwift(_ archive: Archive) async throws {
             let host = archive.host
             let detail: Value = ["title": "Detail of lamp", "page": 2]

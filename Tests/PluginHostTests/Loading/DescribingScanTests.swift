@@ -4,7 +4,7 @@ import Testing
 @testable import PluginHost
 
 @Suite struct DescribingScanTests {
-    /// Runs of a process that a further type crashes each time, after some seconds.
+    /// Runs of a process that crashes each time because of one more type, after some seconds.
     private func runs(lasting seconds: Int64, within timeout: Duration) -> (limits: [Duration], without: [[String]]) {
         let description = UnsafeMutablePointer<plugin_module>.allocate(capacity: 1)
         defer { description.deallocate() }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Whom an exit is attributed to: by C programs that contain the code of the host that decides it.
+/// To which file an exit is attributed, tested with C programs that contain this part of the host.
 @Suite(.disabled(if: isSanitized, "Sanitizers define _exit themselves.")) struct ExitOwnerTests {
     private struct Outcome {
         let code: Int32

@@ -142,7 +142,7 @@ import Testing
         #expect(!problem.contains("No such file") && !problem.contains("doesn’t exist"), "\(problem)")
     }
 
-    /// A host dies in the middle of something with /plugins/a.so, whose digest is 42.
+    /// A host dies during a step of /plugins/a.so, whose digest is 42.
     private func die(during step: Journal.Step) async {
 
         await #expect(processExitsWith: .signal(SIGKILL)) { [state = state as String, name = step.rawValue as String] in

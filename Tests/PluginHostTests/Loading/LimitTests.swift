@@ -6,7 +6,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// What the host reports and does when the system gives it no more threads, memory or maps.
+/// What the host reports and does when the system grants it no more threads, memory or maps.
 @Suite struct LimitTests {
     /// A budget of a thousand maps, of which a test sets how many are used.
     private final class Maps: Sendable {
@@ -82,15 +82,15 @@ import Testing
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
             let before = limit
-            // Too little for the stack of a thread, but enough for what other threads allocate meanwhile: Swift traps
-            // if malloc fails.
+            // The limit is too low for the stack of a thread, but leaves enough for what other threads allocate
+            // meanwhile: Swift traps if malloc fails.
             let pages = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).prefix { $0 != " " }
             limit.rlim_cur = rlim_t(Int(pages)! * Int(getpagesize()) + (4 << 20))
             let runner = HookRunner()
             let patience = Patience(subject: "x", module: nil, timeout: .seconds(60), log: { _ in })
             var failure: PluginError?
             setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
-            // Each time, threads that have ended may have left their stacks for others.
+            // Each time, threads that have ended may have left stacks that can be reused.
             for _ in 0..<100 where failure == nil {
                 var thread = pthread_t()
                 while pthread_create(&thread, nil, { _ in while true { pause() } }, nil) == 0 {}

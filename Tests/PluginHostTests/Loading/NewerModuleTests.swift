@@ -65,7 +65,7 @@ import Testing
                                 request.newer = 7;
                                 host->perform(host, call->token, &request, pass_on, (void *)call->token);
                                 """),
-                        // What this host does not have, the module does without.
+                        // The module does without what this host lacks.
                         .init(
                             name: "newer",
                             body: """

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TestSupport
 
-/// A manifest that is a pointer: the macro then takes the size of the pointer.
+/// A manifest that is a pointer: the macro then uses the size of the pointer.
 @Suite struct PointerManifestTests {
     @Test func `A manifest of seven bytes is an error that asks about a pointer`() throws {
         let test = try TestHost()

@@ -7,7 +7,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// What hosts know about files is believed only if it is complete, intact, their own, and of this very file.
+/// A record of a file is trusted only if it is complete, intact, the host's own, and about this very file.
 struct RegistryCacheTests {
     private let folder: TemporaryFolder
     private let key = RegistryKey(folders: ["/plugins", "/more\nplugins"], settings: ["scheme shop"])
@@ -42,7 +42,7 @@ struct RegistryCacheTests {
         RegistryCache(folder: "\(folder.path)/cache", key: key ?? self.key)
     }
 
-    /// Writes the samples and returns the path of the file.
+    /// Writes the samples, and returns the path of the file.
     @discardableResult
     private func written(_ files: [KnownFile] = samples) throws -> String {
         let cache = cache()
@@ -145,7 +145,7 @@ struct RegistryCacheTests {
 
     @Test func `Positions outside of the file are found even if the checksum is right`() throws {
         let bytes = try Data(contentsOf: URL(filePath: written()))
-        // The slices of the header and of the entries, which begin behind its 64 bytes and have 112 each.
+        // The slices of the header, which has 64 bytes, and of the entries, which follow it and have 112 bytes each.
         let slices = [32, 40, 48, 56] + [0, 64, 72, 80, 88, 96, 104].flatMap { [64 + $0, 64 + 112 + $0] }
         for start in slices {
             for (offset, value) in [(0, UInt32.max), (4, UInt32.max), (4, UInt32(bytes.count))] {
@@ -189,7 +189,7 @@ struct RegistryCacheTests {
         #expect(Set(others.map(\.fileName)).count == 8)
         for other in others {
             #expect(cache(other).files == [] && cache(other).problems == [])
-            // Even if the names were the same.
+            // The same holds if the file names were equal.
             try FileManager.default.copyItem(atPath: path, toPath: cache(other).path)
             #expect(cache(other).files == [])
             #expect(cache(other).problems.first?.message.contains("belongs to another host") == true)
@@ -243,8 +243,8 @@ struct RegistryCacheTests {
         expectIgnored("belongs to another user")
     }
 
-    @Test func `A folder that cannot be written is one problem, and the host goes on`() throws {
-        // A regular file in place of a folder above it: nobody can create the folder, not even root.
+    @Test func `A folder that cannot be written is one problem, and the cache continues to work`() throws {
+        // A regular file takes the place of a parent folder: nobody can create the folder, not even root.
         let file = try folder.file("file", "")
         let cache = RegistryCache(folder: "\(file)/cache", key: key)
         cache.record(Self.samples[0])
@@ -256,7 +256,7 @@ struct RegistryCacheTests {
         #expect(unwritten.count == 1, "\(cache.problems)")
     }
 
-    @Test func `Of hosts that write at once, one wins, and nobody reads half a file`() async throws {
+    @Test func `Of hosts that write simultaneously, one wins, and none reads an incomplete file`() async throws {
         try written()
         let files = (0..<200).map { Self.module("/plugins/lib\($0).so", inode: UInt64($0), libraries: $0 % 3) }
         let halves = [files, Array(files.prefix(50))].map { $0.sorted { PathKey($0.path) < PathKey($1.path) } }

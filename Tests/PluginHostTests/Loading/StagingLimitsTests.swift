@@ -7,7 +7,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// The cost of a file before any part of it is opened.
+/// The cost of examining a file before any part of it is opened.
 @Suite struct StagingLimitsTests {
     let folder: TemporaryFolder
     let staging: Staging
@@ -28,7 +28,7 @@ import Testing
         return error?.message ?? ""
     }
 
-    /// A file of that length of which only the beginning occupies disk space.
+    /// A file of the given length, of which only the beginning occupies disk space.
     private func sparse(_ name: String, _ content: Data, length: Int) throws -> String {
         let path = try folder.file("plugins/\(name)", content)
         try #require(truncate(path, off_t(length)) == 0)
@@ -144,11 +144,11 @@ import Testing
         let names = (0..<60).map { "s\($0).so" }
         let content = try NeedyModule(names: names, runpath: ["$ORIGIN"]).needing(names)
         for name in names { try folder.file("plugins/\(name)", content) }
-        usleep(50_000)  // Files that have just been written may change again without a new time.
+        usleep(50_000)  // A file that has just been written may change again without a new modification time.
         let files = try names.map { try stage("\(folder.path)/plugins/\($0)") }
         let work = staging.work
         #expect(work.copies == 2 * 60 && work.links == 60 * 58 && work.lookups == 60 * 60)
-        // Each module has its own copy, and all share one copy of each library.
+        // Each module has its own copy, and all modules share one copy of each library.
         var (own, library) = (stat(), stat())
         #expect(stat(files[0].path, &own) == 0 && stat("\(files[1].folder)/s0.so", &library) == 0)
         #expect(own.st_ino != library.st_ino && library.st_nlink == 59)

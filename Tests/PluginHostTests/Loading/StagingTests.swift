@@ -29,7 +29,7 @@ import Testing
         #expect(dlopen(file.path, RTLD_NOW | RTLD_LOCAL) != nil)
     }
 
-    /// Swift's backtraces show it.
+    /// Swift's backtraces show this name.
     @Test(arguments: ["", "/../lib"])
     func `The name of the copy contains no character that a terminal acts on`(up: String) throws {
         let shown = "libshown-\(mark).so"
@@ -94,7 +94,7 @@ import Testing
                         as: "plugins/libbeside.so"), "-Wl,-rpath,$ORIGIN", "-Wl,--allow-shlib-undefined",
                 ]
             }
-        // Linked in a separate folder, so that the library beside it is needed by its name.
+        // The module is linked in a separate folder, so that it needs the library beside it by its name.
         let source = CFixture.entry + "int away(void); int use(void) { return away(); }"
         let besides = CFixture.entry + "int beside(void); int use(void) { return beside(); }"
         let isBeside = way.hasSuffix("beside it")
@@ -112,7 +112,7 @@ import Testing
             chmod(path, 0o755)
         }
         staging.discard(try stage(module))
-        // A module that needs it finds out that it is gone when it is opened.
+        // A missing library is only noticed when a module that needs it is opened.
         unlink(library)
         _ = try stage(module)
     }
@@ -259,7 +259,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: base).map { "\(base)/\($0)" } == [staging.path])
     }
 
-    /// Each removes what the others have not locked yet.
+    /// Each host removes the folders that the others have not locked yet.
     @Test func `Many hosts that start at once all get their folders`() async throws {
         let base = "\(folder.path)/hosts"
         let stagings = try await withThrowingTaskGroup(of: Staging.self) { group in
@@ -283,7 +283,7 @@ import Testing
 
     // MARK: -
 
-    /// Part of the names of libraries, unique to this test: a process loads each name only once.
+    /// Part of the names of libraries, unique to this test, since a process loads each name only once.
     private var mark: Substring { folder.path.suffix(6) }
 
     private func stage(_ path: String, checkTrust: Bool = true) throws -> StagedFile {

@@ -7,7 +7,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// A state folder that another user could have written, and what is kept in it.
+/// A state folder that another user could have written, and the versions that it contains.
 @Suite struct StoreTrustTests {
     let folder: TemporaryFolder
     let store: VersionStore
@@ -48,7 +48,7 @@ import Testing
         guard !part.hasPrefix("/versions/HOME") else { return }
         let error = #expect(throws: PluginError.self) { try store.restore(version, to: "\(folder.path)/plugins") }
         #expect(error?.code == .untrusted && error?.message.contains("owner uid 4711") == true)
-        // Nothing of it was used.
+        // No part of the version was used.
         var status = stat()
         #expect(stat(path, &status) == 0 && status.st_uid == other)
     }

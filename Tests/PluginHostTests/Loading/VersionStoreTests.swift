@@ -23,7 +23,7 @@ import Testing
 
     private func version(_ text: String) throws -> SemanticVersion { try #require(SemanticVersion(text)) }
 
-    /// Puts a different module into the plugins folder for each number.
+    /// Puts a module into the plugins folder, a different one for each number.
     private func module(_ number: Int, as name: String = "M.so") throws -> String {
         let source = try CFixture.build(CFixture.entry + "int number_\(number) = \(number);")
         unlink("\(plugins)/\(name)")
@@ -165,7 +165,7 @@ import Testing
         let kept = try #require(store.versions(of: "N", folder: plugins).first)
         #expect(kept.files.map(\.path) == ["N.so", "../lib/libbeside-kept.so"])
         let contents = [try content(original), try content(beside)]
-        // It is removed with its file, and libraries that others may need stay.
+        // The module is removed with its file, and libraries that other modules may need stay.
         try store.keep(file: original, module: "N", version: version("1.0.0"), folder: plugins)
         #expect(store.versions(of: "N", folder: plugins).map(\.files) == [kept.files])
         try FileManager.default.removeItem(atPath: "\(folder.path)/lib")
@@ -294,7 +294,7 @@ import Testing
             let store = stores[index % 4]
             do {
                 try store.keep(sources[index % 4], module: "M", version: version, folder: plugins)
-                // Another host may have removed it meanwhile; then the error says so.
+                // Another host may have removed the version meanwhile; then the error says so.
                 if let kept = store.versions(of: "M", folder: plugins).first {
                     try? store.restore(kept, to: plugins)
                 }

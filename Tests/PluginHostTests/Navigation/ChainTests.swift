@@ -16,7 +16,7 @@ import Testing
         try test.host.register(Self.module("Links", notes))
     }
 
-    /// A module whose objects have a name, and handle an event as their name says.
+    /// A module whose objects have a name, which determines how they handle an event.
     private static func module(_ name: String, _ notes: PageNotes) -> Manifest {
         Manifest(name, version: "1.0.0") {
             Target(name) {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TestSupport
 
-/// What closing pages does, and what their openers get.
+/// What closing pages does, and what their openers receive.
 @Suite struct ClosingPagesTests {
     private let test: TestHost
     private let presenter = RecordingPresenter()
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    /// What openers were notified of, and which pages have been released since.
+    /// The notifications of openers, and the pages that have been released.
     private var closings: [String] { notes.all.filter { $0.hasPrefix("closed") || $0.hasSuffix("gone") } }
 
     @Test func `The opener gets the back data when its page is popped, and the page is released`() async throws {

@@ -7,7 +7,7 @@ import Testing
 
 /// How often the program's guard is asked about a page that is opened from outside.
 @Suite struct GuardedPagesTests {
-    /// What the guard was asked, and what it answers.
+    /// A guard that records the URLs it is asked about, and redirects one of them.
     private final class Gatekeeper: Sendable {
         let asked = Mutex<[String]>([])
 

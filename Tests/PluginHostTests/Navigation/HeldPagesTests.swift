@@ -4,7 +4,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Pages that the opener already holds: results of calls, and pages that were opened by `none`.
+/// Pages that the opener already holds: results of calls, and pages opened with the transition `none`.
 @Suite struct HeldPagesTests {
     private let test: TestHost
     private let presenter = RecordingPresenter()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import TestSupport
 
-/// The steps of opening a page, in order, and what keeps a page from being opened.
+/// The steps of opening a page, in order, and what prevents a page from being opened.
 @Suite struct OpeningPagesTests {
     private let test: TestHost
     private let presenter = RecordingPresenter()

@@ -150,7 +150,7 @@ import Testing
             (#""handles": "shop.*", "#, "", "the name \"shop.*\" is not allowed"),
             (#""handles": true, "#, "", "must be a string"),
         ])
-    func `A prefix is a name, and each stands once in a target`(first: String, second: String, message: String) throws {
+    func `A prefix is a name, and occurs once in a target`(first: String, second: String, message: String) throws {
         let test = try TestHost { configuration, _ in configuration.watches = false }
         let module = CModule(
             targets: [

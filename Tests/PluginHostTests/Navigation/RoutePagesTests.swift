@@ -155,7 +155,7 @@ import Testing
         #expect(error?.code == .refused && navigator.layers.count == 1)
     }
 
-    @Test func `Values of the caller ride along, and a page that is not remote is not reached`() async throws {
+    @Test func `The caller's values are passed on, and a page that is not remote is not reached`() async throws {
         let navigator = Navigator(host, presenter: presenter)
         try host.addRoute("shop://named", to: "Shop/page", transition: .present)
         try await host.open("shop://named", ["name": "given"], origin: .remote)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TestSupport
 
-/// What the status says about objects that keep a generation: their type, their number, and who holds them.
+/// What the status states about objects that keep a generation: their type, their number, and their holders.
 @Suite struct HeldObjectsTests {
     private static let library = CModule(
         name: "Library",
@@ -58,7 +58,7 @@ import Testing
         let books = [try host.perform("Library", "make"), try host.perform("Library", "make")]
         let status = try await waitsForDraining()
         #expect(status.heldObjects.map(\.description) == ["2 × Book, held by the program"])
-        #expect(status.reason.contains("2 × Book, held by the program. A holder lets go of an object by"))
+        #expect(status.reason.contains("2 × Book, held by the program. A holder releases an object by"))
         withExtendedLifetime(books) {}
     }
 

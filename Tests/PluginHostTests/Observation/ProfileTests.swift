@@ -6,7 +6,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Where a host has spent its time.
+/// What a host has spent its time on.
 @Suite struct ProfileTests {
     @Test func `The profile contains discovery, loading, hooks and events, with their times`() async throws {
         let test = try TestHost()

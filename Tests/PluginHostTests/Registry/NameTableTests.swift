@@ -23,7 +23,7 @@ import Testing
                 name: .immortal("\(name)/\(action)"), invoke: { _, _, _, _ in }, data: nil)
             functions["\(name)/\(action)"] = function
         }
-        // Only read; what it points to is all zeros.
+        // The description is only read, and all its bytes are zero.
         let description = UnsafeMutablePointer<plugin_module>.allocate(capacity: 1)
         description.initialize(to: plugin_module())
         let module = LoadedModule(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Routes that cannot lead to their action.
+/// Routes that cannot lead to their actions.
 @Suite struct DeadRouteTests {
     private func host() throws -> TestHost { try TestHost([built("libModuleA.so")]) }
 
@@ -38,7 +38,7 @@ import Testing
             #expect(host.problems.contains { $0.code == .deadRoute && $0.message == message })
         }
         #expect(problem("app://d/alive/:key/*", host) == nil && host.problems.count == 6)
-        // Until it is true again.
+        // The route is alive again once its action exists.
         try host.register(Manifest("Gone", version: "1.0.0") { Target("Gone") { Action("x") { 1 } } })
         #expect(problem("app://d/target", host) == nil && host.problems.count == 5)
         try host.unregister("Gone")
@@ -56,7 +56,7 @@ import Testing
         #expect(problem("app://alive", host) == nil)
     }
 
-    @Test func `A module's dead routes stand in its status`() throws {
+    @Test func `The status of a module lists its dead routes`() throws {
         let test = try host()
         try test.host.register(
             Manifest("Odd", version: "1.0.0") {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// One URL explained.
+/// Explanations of where a URL leads.
 @Suite struct ExplanationTests {
     private let test: TestHost
     private var host: PluginHost { test.host }
@@ -110,7 +110,7 @@ import Testing
         #expect(others("r://i/x", .remote) == ["r://i/:key": absent])
     }
 
-    @Test func `Hundreds of routes that match are cut off, and it is said`() throws {
+    @Test func `A list of hundreds of matching routes is cut off, and the explanation says so`() throws {
         for number in 0..<120 { try host.addRoute("r://h/:a(b{0,\(number)}b)", to: "A/price") }
         let explanation = host.resolve("r://h/b")
         #expect(explanation.others.count == 100 && !explanation.othersAreComplete)

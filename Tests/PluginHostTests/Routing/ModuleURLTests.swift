@@ -4,7 +4,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// What modules do with URLs: they query them, build them, open them, and answer with objects.
+/// What modules do with URLs: query, build and open them, and reply with objects.
 @Suite struct ModuleURLTests {
     @Test("modules ask whether a URL opens, and build URLs, as the program does")
     func modulesAsk() throws {
@@ -129,7 +129,7 @@ import Testing
         ObjectType("Thing", Thing.self) { Action("id", .instance()) { $0.id } }
     }
 
-    @Test("a caller that expects an object from a URL says so, and any other result is an error")
+    @Test("if a caller requests an object for a URL, any other result is an error")
     func objects() async throws {
         let test = try hostWithThings()
         let host = test.host
@@ -152,7 +152,7 @@ import Testing
         #expect(error?.code == .invalidResult)
     }
 
-    @Test("modules open URLs, with objects and callbacks beside them, and get one outcome")
+    @Test("modules open URLs, also with objects and callbacks as parameters, and get one outcome")
     func modulesOpen() async throws {
         let test = try hostWithThings()
         let host = test.host

@@ -6,9 +6,9 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// URLs through a host with the sample modules.
+/// Opening URLs with a host that has loaded the sample modules.
 @Suite struct OpeningTests {
-    @Test("the examples of the article on URLs do what it says")
+    @Test("the examples of the article on URLs do what the article says")
     func article() throws {
         try withHost("ModuleA", "ModuleB") { host throws in
             let detail = try host.open("app://shop/detail/lamp/2")
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test("canOpen says what open would find, and calls nothing")
+    @Test("canOpen says whether open would call an action, and calls nothing itself")
     func canOpen() throws {
         try withHost("ModuleA", "ModuleB") { host throws in
             #expect(host.canOpen("app://shop/detail/x"))
@@ -201,7 +201,7 @@ import Testing
         }
     }
 
-    @Test("a URL of a scheme that only routes have is told that no route matches, not that its scheme is unknown")
+    @Test("for a URL whose scheme only routes have, the error is that no route matches, not an unknown scheme")
     func schemesOfRoutes() throws {
         try withHost("ModuleA") { host throws in
             func message(_ url: String) throws -> String {
@@ -217,7 +217,7 @@ import Testing
         }
     }
 
-    @Test("errors show the beginning of long names only")
+    @Test("errors show only the beginning of long names")
     func longNames() throws {
         let long = String(repeating: "n", count: 1 << 20)
         let test = try TestHost([])
@@ -257,7 +257,7 @@ import Testing
         }
     }
 
-    @Test("a URL cannot contain the parameters that the host adds about it")
+    @Test("a URL cannot contain the parameters that the host adds")
     func reservedNames() throws {
         try withHost { host throws in
             try host.register(

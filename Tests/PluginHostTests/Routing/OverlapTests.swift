@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test("routes between which the method decides do not overlap")
+    @Test("routes that the method distinguishes do not overlap")
     func methods() throws {
         try withHost("ModuleA") { host throws in
             try host.addRoute("app://o/:a(\\d+)", to: "A/fetchDetail", method: .get)
@@ -33,10 +33,10 @@ import Testing
         }
     }
 
-    @Test("the search for overlaps keeps to its bound in total, and routes that were not compared say so")
+    @Test("the search for overlaps stays within its total bound, and routes that were not compared say so")
     func unfinishedOverlaps() throws {
         try withHost("ModuleA") { host throws in
-            // They differ at the beginning, and are compared from the end.
+            // The patterns differ at the beginning, and are compared from the end.
             for number in 0..<120 {
                 try host.addRoute("app://o\(number / 4)/:a(\(number % 4)(?:[ab]{0,20}){0,20})", to: "A/fetchDetail")
             }

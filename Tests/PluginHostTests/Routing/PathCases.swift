@@ -1,7 +1,7 @@
-/// Plain paths: pattern, path, what the groups take. Fields stand two blanks apart.
+/// Plain paths: pattern, path, and what the groups capture. Fields are separated by two spaces.
 ///
-/// `-` is no match, `=` a match without groups, `!4` a pattern that is invalid at position 4, `?` a path that is invalid.
-/// A group that took no part is `∅`; `""` is the empty text. Lines that begin with `--` say what the following are about.
+/// `-` means no match, `=` a match without groups, `!4` a pattern that is invalid at position 4, `?` an invalid path. A
+/// group that did not take part is `∅`; `""` is the empty text. Lines that begin with `--` are headings.
 enum PathCases {
     static let text = #"""
         -- literals

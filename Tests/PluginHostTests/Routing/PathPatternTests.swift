@@ -4,9 +4,9 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// How a pattern matches a path, by the WHATWG URL Pattern standard.
+/// How patterns match paths, according to the WHATWG URL Pattern standard.
 @Suite struct PathPatternTests {
-    /// A pattern, a path, and the values of the groups; nil for no match. A group that took no part is "∅".
+    /// A pattern, a path, and the values of the groups; nil for no match. A group that did not take part is "∅".
     static let cases: [(String, String, [String: String]?)] = [
         ("/foo/bar", "/foo/bar", [:]),
         ("/foo/bar", "/foo/bar/", nil),
@@ -139,7 +139,7 @@ import Testing
         #expect(#expect(throws: PluginError.self) { try PathPattern(pattern) }?.code == .invalidPattern)
     }
 
-    @Test("a pattern has at most 2048 states, and is so cheap that no URL exceeds the allowed work with it")
+    @Test("a pattern has at most 2048 states, and no URL can exceed the allowed work with it")
     func limits() throws {
         _ = try PathPattern("/:x(a{1000}b{1000})")
         for (pattern, words) in [
@@ -180,7 +180,7 @@ import Testing
         #expect(count > 100)
     }
 
-    @Test("a pattern that shares scheme and host with the previous one equals one that does not")
+    @Test("a pattern that shares scheme and host with the previous one equals the same pattern read alone")
     func sharing() throws {
         let origins = [
             "app://shop", "app://shop:80", "http://shop:80", "app://shop.", "app://:h", "APP://Shop", "app://", "shop",

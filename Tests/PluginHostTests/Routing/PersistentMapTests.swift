@@ -25,7 +25,7 @@ import Testing
 
     @Test("A map has the entries of a dictionary, and a copy keeps its own")
     func agreesWithDictionary() {
-        // Around the lengths at which a text no longer fits in its slot, and some that differ in one byte only.
+        // Keys around the lengths at which a text no longer fits into its slot, and some that differ in only one byte.
         let long = String(repeating: "x", count: 30)
         let keys =
             (0...40).map { String(long.prefix($0)) + String(repeating: "y", count: max(0, $0 - 30)) }
@@ -35,7 +35,7 @@ import Testing
         var model: [String: Int] = [:]
         let seed = UInt64.random(in: 0...UInt64.max)
         var generator = SplitMix(seed: seed)
-        // Swift's == considers some texts of different bytes equal; a map of bytes does not.
+        // Swift's == treats some texts of different bytes as equal; a map of bytes does not.
         let distinct = keys.filter { $0 != "ä" }
         for round in 0..<40 {
             let copy = PersistentMap(copying: map)
@@ -82,11 +82,11 @@ import Testing
                 pages[TextKey($0).pageIndex(among: pages.count)] += 1
             }
         }
-        // Eight on average; of a thousand random names, 24 in one page occur once in tens of thousands of pages.
+        // The average is eight; of a thousand random names, 24 share a page only once in tens of thousands of pages.
         #expect(pages.max()! <= 24)
     }
 
-    @Test("An entry that no map has any more is freed")
+    @Test("An entry that no map contains any more is freed")
     func frees() {
         weak var gone: Number?
         weak var kept: Number?

@@ -81,14 +81,14 @@ import Testing
         #expect(host.canOpen("app://soon/3", origin: .remote) && guarded.all.count == 4)
     }
 
-    @Test func `A login is brought up, and then the same call goes on`() async throws {
+    @Test func `A login is shown, and then the same call continues`() async throws {
         let session = Mutex(false)
         let logins = Mutex<[RemoteCall]>([])
         host.onRemoteCall { call in
             call.demands.contains("login") && !session.withLock { $0 } ? .ask : .pass
         } asking: { [host] call in
             logins.withLock { $0.append(call) }
-            // It may call the host itself, and takes its time.
+            // The guard may call the host itself, and take its time.
             _ = try await host.open("app://Account/name", origin: .remote)
             await Task.yield()
             session.withLock { $0 = true }
@@ -96,7 +96,7 @@ import Testing
         }
         #expect(try await host.open("app://money/7", ["unit": "pound"], origin: .remote) == "7 pound")
         #expect(logins.withLock { $0.map(\.parameters) } == [["of": 7, "unit": "pound"]])
-        // Who is logged in is not asked again, even by a caller that cannot wait.
+        // A user who has logged in is not asked again, even by a caller that cannot wait.
         #expect(try openNow("app://money/8") == "8 euro")
         #expect(logins.withLock { $0.count } == 1)
     }
@@ -133,7 +133,7 @@ import Testing
         #expect(await error("app://money/2")?.code == "noNetwork")
         #expect(await error("app://money/3")?.code == .refused)
         #expect(try await host.open("app://money/4", origin: .remote) == "Hello, Ada!")
-        // It can send elsewhere what leads nowhere.
+        // The guard can redirect a URL that leads nowhere.
         #expect(try await host.open("web://elsewhere/x", origin: .remote) == "Hello, Ada!")
     }
 
@@ -157,7 +157,7 @@ import Testing
         #expect(await becomesTrue { cancelled.withLock { $0 } })
     }
 
-    @Test func `What the guard has passed it is asked about again when the URL leads elsewhere meanwhile`() async throws
+    @Test func `The guard is asked again if the URL leads elsewhere by the time the guard has passed it`() async throws
     {
         host.onRemoteCall { [guarded] in
             guarded.note($0, .ask)
@@ -185,7 +185,7 @@ import Testing
     }
 }
 
-/// What a guard was asked.
+/// The calls that a guard was asked about.
 private final class GuardRecord: Sendable {
     private let calls = Mutex<[RemoteCall]>([])
 

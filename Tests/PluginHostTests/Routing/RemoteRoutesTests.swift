@@ -4,7 +4,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// For a remote caller, only what is declared remote exists.
+/// For a remote caller, only routes and actions that are declared remote exist.
 @Suite struct RemoteRoutesTests {
     private let test: TestHost
     private var host: PluginHost { test.host }
@@ -35,14 +35,14 @@ import Testing
         try #require(#expect(throws: PluginError.self, "\(url)") { try self.host.open(url, origin: origin) })
     }
 
-    @Test func `The search goes on past routes that are not remote`() throws {
+    @Test func `The search passes over routes that are not remote`() throws {
         try host.addRoute("app://h/new", to: "Shop/staff")
         try host.addRoute("app://h/:id(\\w+)", to: "Shop/staff")
         try host.addRoute("app://h/:id", to: "Shop/open")
         #expect(open("app://h/new", .local) == "staff " && open("app://h/new") == "open new")
         #expect(open("app://h/other", .local) == "staff other" && open("app://h/other") == "open other")
         #expect(host.canOpen("app://h/new", origin: .remote))
-        // Past a host with groups, past a literal host, and past the scheme.
+        // The search goes on past a host with groups, past a literal host, and past the scheme.
         try host.addRoute("app://a.h/x", to: "Shop/staff")
         try host.addRoute("app://:id.h/x", to: "Shop/open")
         #expect(open("app://a.h/x", .local) == "staff " && open("app://a.h/x") == "open a")
@@ -69,7 +69,7 @@ import Testing
         #expect(open("app://nobody/x") == "open " && open("app://Shop/staff") == "open ")
     }
 
-    @Test func `The answer does not tell what is not remote from what is absent, and suggests nothing`() throws {
+    @Test func `The error does not reveal whether something is absent or not remote, and suggests nothing`() throws {
         try host.addRoute("app://staff/:id", to: "Shop/staff")
         var messages: Set<String> = []
         for url in [

@@ -270,7 +270,7 @@ import Testing
         #expect(error?.message.hasPrefix("/p/x.routes.plist") == true)
     }
 
-    @Test func `a route file in another format is a problem that says what is taken, as long as it is there`()
+    @Test func `a route file in another format is a problem that names the accepted ones, until it is removed`()
         async throws
     {
         try host.put("app://a: Good/answer", "x.routes.yaml")

@@ -4,7 +4,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Routes that answer one HTTP method only.
+/// Routes that accept only one HTTP method.
 @Suite struct RouteMethodTests {
     private let test: TestHost
     private var host: PluginHost { test.host }

@@ -38,7 +38,7 @@ import Testing
         #expect(throws: PluginError.self) { try RoutePattern("\u{212A}://x") }
     }
 
-    @Test("routes share their destination exactly if it is the same")
+    @Test("routes share their destination if and only if it is the same")
     func sharedDestinations() throws {
         let routes = [
             ("app://a/x/:id", "T/a"), ("app://a/y/:id", "T/a"), ("app://a/z/:other", "T/a"),
@@ -69,7 +69,7 @@ import Testing
         #expect(shared.map(\.1.pattern.text) == ["app://a/y/:id", "app://a/u", "app://:id.a/t/:other"])
     }
 
-    /// What a table finds for a URL.
+    /// The outcome of a search for a URL in a table.
     private struct Outcome: Equatable {
         var pattern: String
         var values: [String: String?]
@@ -92,7 +92,7 @@ import Testing
         return try URLText.read(url) { pattern.match($0) }
     }
 
-    @Test("segments hash apart from others of the same bytes")
+    @Test("paths of the same bytes that are divided differently have different hashes")
     func segmentHash() {
         let paths = [["ab", "c"], ["a", "bc"], ["abc", ""]].map { $0.map { PathSegment.literal(Array($0.utf8)) } }
         #expect(Set(paths.map(\.hashValue)).count == 3)
@@ -140,7 +140,7 @@ import Testing
         #expect(try winner(["app://localhost:8080/x"], "app://localhost:8080/x") != nil)
     }
 
-    @Test("patterns that differ only in the names of their groups have one shape")
+    @Test("patterns that differ only in the names of their groups have the same shape")
     func shapes() throws {
         #expect(try RoutePattern("a://h/:x/b").shape == RoutePattern("a://h/:y/b").shape)
         #expect(try RoutePattern("a://h/:x/b").shape != RoutePattern("a://h/:x(\\d+)/b").shape)
@@ -169,7 +169,7 @@ import Testing
         }
     }
 
-    /// Makes random patterns of a small alphabet, so that they overlap.
+    /// Makes random patterns from a small alphabet, so that they overlap.
     private struct Maker {
         var generator: SplitMix
 
@@ -195,7 +195,7 @@ import Testing
         }
     }
 
-    @Test("the order of registration never matters, and a route is found exactly if some pattern matches")
+    @Test("the order of registration never matters, and a route is found if and only if a pattern matches")
     func order() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var maker = Maker(generator: SplitMix(seed: seed))
@@ -238,7 +238,7 @@ import Testing
             let segments = (host?.segments ?? []) + (path?.segments ?? [])
             return segments.map(\.rank.rawValue) + (path?.rest.map { [$0.rawValue] } ?? [])
         }
-        /// Of all patterns that match, the most specific one: by host, then segment by segment from the left.
+        /// Finds the most specific of all patterns that match: by host, then segment by segment from the left.
         func search(_ entries: [RouteEntry], _ url: String) throws -> RouteEntry? {
             try entries.filter { try taken($0.pattern.text, url) != nil }
                 .min { ranks($0).lexicographicallyPrecedes(ranks($1)) }
@@ -270,7 +270,7 @@ import Testing
                     #expect((table.insert(entry) == nil) == (known == nil), "seed \(seed): \(entry.pattern.text)")
                     if known == nil { entries.append(entry) }
                 } else {
-                    // An existing pattern, or one that does not exist, although one of its shape may.
+                    // An existing pattern, or one that does not exist, although another pattern of its shape may.
                     let leaving =
                         (Bool.random(using: &generator) ? entries.randomElement(using: &generator) : nil) ?? entry
                     table.remove(leaving)
@@ -282,7 +282,7 @@ import Testing
         }
     }
 
-    @Test("the automaton agrees with an obvious backtracking matcher")
+    @Test("the automaton agrees with a simple backtracking matcher")
     func reference() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var maker = Maker(generator: SplitMix(seed: seed))
@@ -299,7 +299,7 @@ import Testing
     }
 }
 
-/// A slow and obvious matcher: tries everything, in JavaScript's order of preference.
+/// A slow and simple matcher, which tries everything in JavaScript's order of preference.
 enum Reference {
     static func match(_ parts: [PatternPart], _ path: [UInt32]) -> [Range<Int>?]? {
         let groups = parts.count { !$0.name.isEmpty }

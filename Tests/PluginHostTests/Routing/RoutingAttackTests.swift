@@ -5,8 +5,8 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Random patterns and random URLs: nothing traps, no search takes more steps than registration has allowed for, and
-/// all interfaces agree on where a URL leads.
+/// Random patterns and random URLs: nothing traps, no search takes more steps than registration allows, and all
+/// interfaces agree on where a URL leads.
 ///
 /// Runs for a second, or for `PLUGINHOST_STRESS_SECONDS`. `PLUGINHOST_STRESS_SEED` is the first seed, such as the one
 /// that a failure has printed:
@@ -76,7 +76,7 @@ private struct Round {
         }
         if Bool.random(using: &generator), let entry = entries.randomElement(using: &generator) {
             table.remove(entry)
-            // The depth of the maps of names counts, and depends slightly on the order in which names were added.
+            // The steps depend on the depth of the maps of names, which varies slightly with the order of insertion.
             let conflict = table.insert(entry)
             if case .work(let steps, _)? = conflict {
                 #expect(steps < most + most / 4, "seed \(seed): \(entry.pattern.text) is refused when added again")
@@ -169,7 +169,7 @@ private struct Round {
         return Int.random(in: 0..<10, using: &generator) == 0 ? mutated(text) : text
     }
 
-    /// With a few characters changed, inserted or removed.
+    /// The text with a few characters changed, inserted or removed.
     private mutating func mutated(_ text: String) -> String {
         var characters = Array(text.unicodeScalars)
         for _ in 0..<Int.random(in: 1...3, using: &generator) {

@@ -5,8 +5,8 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Text without a scheme has the first scheme that the program has configured: as a URL, as the pattern of a route of the
-/// program, of a module or of a file, and as that of an interceptor.
+/// Text without a scheme has the first scheme that the program has configured, whether it is a URL, the pattern of a
+/// route of the program, a module or a file, or the pattern of an interceptor.
 @Suite struct SchemeTests {
     private func host(_ schemes: [String]) throws -> TestHost {
         let test = try TestHost([]) { $0.schemes = schemes }

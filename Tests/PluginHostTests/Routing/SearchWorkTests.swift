@@ -10,7 +10,7 @@ import Testing
         try RouteEntry(RoutePattern(pattern), to: "T/a", name: nil, summary: "", defaults: [:], owner: .program)
     }
 
-    /// Adds routes until one is refused, and returns how many were accepted, and the reason of the refusal.
+    /// Adds routes until one is refused, and returns how many were accepted, and the reason for the refusal.
     private func fill(
         _ table: inout RouteTable, upTo most: Int, _ pattern: (Int) -> String
     ) throws -> (Int, RouteTable.Conflict?) {
@@ -32,7 +32,7 @@ import Testing
         start + String(repeating: piece, count: (16_384 - start.utf8.count) / piece.utf8.count)
     }
 
-    /// Inputs are read from their end: a “q” at the beginning of a pattern keeps its automaton at work until there.
+    /// Texts are read from their end: a “q” at the beginning of a pattern keeps its automaton at work until that point.
     private static let tables: [(pattern: @Sendable (Int) -> String, urls: [String])] = [
         ({ "a://h/*\($0)*" }, [filled("a://h/", "x"), filled("a://h/", "01")]),
         ({ "a://h/:x(q\($0)?[ab]*a[ab]{40})" }, [filled("a://h/", "a")]),
@@ -41,7 +41,7 @@ import Testing
         ({ "a://*.\($0).*/:x" }, [filled("a://", "a.").dropLast(2) + "/x"]),
     ]
 
-    @Test("no URL takes more steps than registration allows, whatever it accepts", arguments: tables.indices)
+    @Test("no URL takes more steps than registration allows, whatever patterns are accepted", arguments: tables.indices)
     func bounded(index: Int) throws {
         let (pattern, urls) = Self.tables[index]
         let most = 12_000_000
@@ -231,7 +231,7 @@ import Testing
         #expect(same.indices.allSatisfy { found.isComplete($0) && found.others(of: $0).count == 3 })
     }
 
-    @Test("the search for overlaps keeps to a bound in total, and says where it ended")
+    @Test("the search for overlaps stays within a total bound, and says where it ended")
     func overlapsWithinBudget() throws {
         let patterns = try (0..<40).map { try RoutePattern("a://h/:a([ab]*\($0 % 2 == 0 ? "c" : "d")[ab]{\($0)})") }
         let all = Overlaps(patterns)
@@ -240,7 +240,7 @@ import Testing
         #expect(patterns.indices.allSatisfy { !none.isComplete($0) && none.others(of: $0).isEmpty })
         let some = Overlaps(patterns, within: 20_000)
         #expect(!patterns.indices.allSatisfy(some.isComplete))
-        // Where there is nothing to compare, nothing is missing.
+        // A pattern that need not be compared is complete.
         let other = Overlaps(patterns + [try RoutePattern("a://other/x")], within: 0)
         #expect(other.isComplete(patterns.count))
     }

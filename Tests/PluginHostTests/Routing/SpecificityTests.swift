@@ -4,7 +4,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Which of several routes that match a URL is found, and where only the text of the patterns decides.
+/// Which of several matching routes is found, and where only the text of the patterns decides.
 @Suite struct SpecificityTests {
     private static func entry(_ pattern: String, _ method: RouteMethod? = nil) throws -> RouteEntry {
         try RouteEntry(
@@ -21,9 +21,9 @@ import Testing
         try URLText.read(url) { url in table.match(url)?.entry.takeUnretainedValue().pattern.text }
     }
 
-    /// A URL, and the paths of two patterns that match it, the one that wins first.
+    /// A URL, and the paths of two patterns that match it, the winner first.
     private static let pathCases: [(url: String, winner: String, loser: String)] = [
-        // An optional group does not change the rank of what is before it.
+        // An optional group does not change the rank of what precedes it.
         ("x/7", "x/:n(\\d+)", "x/:id{/edit}?"),
         ("x/7", "x/:n(\\d+)", "x/:id{/:a}?"),
         ("x/7", "x/:n(\\d+)", "x/:id{/edit}*"),
@@ -37,7 +37,7 @@ import Testing
         ("x/7", "x/:n(\\d+){/edit}?", "x/:n"),
         ("x/7/edit", "x/:id{/edit}?", "x/:id/:a"),
         ("x/7/edit", "x/:n(\\d+)/*", "x/:id{/edit}?"),
-        // A group that is there has the rank that it has without the braces.
+        // A group that takes part has the rank that it has without the braces.
         ("x/edit", "x{/edit}?", "x/:n"),
         ("x/edit", "x{/edit}?", "x/:n(\\w+)"),
         ("x/edit", "x/:n", "x{/:m}*"),
@@ -45,13 +45,13 @@ import Testing
         ("x/7", "x/:n(\\d+)?", "x/:n"),
         ("x/img-7", "x{/img-:id}?", "x/:n"),
         ("x", "x{/a}?", "x*"),
-        // A pattern that ends precedes one that could go on, whatever its text.
+        // A pattern that ends precedes one that could go on, whatever the text of either.
         ("x/7", "x/:z", "x/:a{/edit}?"),
         ("x/7", "x/:z", "x/:a{/:b}?"),
         ("x/7", "x/:z", "x/:a/:b*"),
         ("x/7", "x/:z{/edit}?", "x/:a*"),
         ("x/a-7", "x/a-:z", "x/a-*"),
-        // A segment with literals and groups is one even if the group can go on behind it.
+        // A segment with literals and groups counts as such even if its group can extend beyond it.
         ("x/a.png", "x/*.png", "x/:name"),
         ("x/a.png", "x/*.png", "x/:name(\\w+.png)"),
         ("x/img-7", "x{/img-*}", "x/:name"),
@@ -60,14 +60,14 @@ import Testing
         ("x/a/end", "x/:a/:b", "x/*/end"),
         ("x/a/b", "x{/a/*}", "x/:a/b"),
         ("x/a/b/c", "x{/a/:y/c}", "x/:a/b/c"),
-        // Behind segments of the same rank, the next segment decides.
+        // After segments of the same rank, the next segment decides.
         ("x/a-1/b", "x/a-:z/b", "x/:a-1/:b"),
         ("x/a-1/b", "x/:z-1/b", "x/a-:a/:b"),
         ("x/a-1/b", "x/:z-1/b", "x/a-*"),
         ("x/7/b", "x/:z(\\d+)/b", "x/:a([0-9])/:b"),
         ("x/7/b/c", "x/:z(\\d+)/:b/c", "x/:a([0-9])/:b/*"),
         ("x/7/b/c", "x/:z(\\d+)/:b/:c", "x/:a([0-9])/:b/:c+"),
-        // Behind a part of any number of segments, what follows it decides; a pattern that ends with it comes last.
+        // After a part that matches any number of segments, the rest decides; a pattern that ends with it comes last.
         ("x/a/y", "x/*/y", "x/*"), ("x/a/c", "x/:b+/c", "x/:a+"), ("x/a/c", "x/*/c", "x/*/:a"),
         ("x/a/c", "x/*/:z", "x/*/:a+"), ("x/a/c/d", "x/*/c/*", "x/*"), ("x/img-1.png", "x/img-*.png", "x/img-*"),
         ("x/a/b/c", "x/*/b/c", "x/*/*/c"), ("x/a/b/c", "x/*/*/c", "x/*/*"), ("x/a/b/c", "x/*/b/c", "x/*/c"),
@@ -85,7 +85,7 @@ import Testing
         #expect(overlaps.others(of: 0).isEmpty && overlaps.isComplete(0))
     }
 
-    /// A host, and two patterns of hosts that match it, the one that wins first.
+    /// A host, and two patterns of hosts that match it, the winner first.
     private static let hostCases: [(host: String, winner: String, loser: String)] = [
         ("a.test", "a.test", ":a.test"), ("7.test", ":z(\\d+).test", ":a.test"),
         ("7.test", ":z.test", "*.test"), ("7.test", ":z.test", "*"), ("a-7.test", "a-:z.test", ":a(.+).test"),
@@ -101,7 +101,7 @@ import Testing
             #expect(try Self.winner(Self.table(patterns), "h://\(host)/p") == "h://\(winner)/p")
         }
         #expect(try Self.winner(Self.table(["h://\(loser)/p"]), "h://\(host)/p") == "h://\(loser)/p")
-        // The host decides before the path does, and if the better host leads nowhere, the other one is found.
+        // The host decides before the path does; if the better host leads nowhere, the other route is found.
         #expect(
             try Self.winner(Self.table(["h://\(winner)/*", "h://\(loser)/p"]), "h://\(host)/p") == "h://\(winner)/*")
         #expect(
@@ -163,7 +163,7 @@ import Testing
 
     // MARK: Against all patterns, one by one
 
-    /// A route that matches a URL, and what decides between it and others.
+    /// A route that matches a URL, and its criteria of comparison with other routes.
     private struct Candidate {
         let pattern: String
         let rank: [[UInt8]]

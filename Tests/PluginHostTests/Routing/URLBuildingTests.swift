@@ -24,7 +24,7 @@ import Testing
             #expect(code("detail", ["key": ""]) == .mistypedParameter)
             #expect(code("detail", ["key": ".."]) == .mistypedParameter)
             #expect(code("detail", ["key": "x", "page": "five"]) == .mistypedParameter)
-            // What it builds opens the same route, or is an error.
+            // A URL that was built opens the same route; if it would not, building it is an error.
             try host.addRoute("app://shop/detail/new", to: "A/fetchDetail", defaults: ["key": "new"])
             let error = #expect(throws: PluginError.self) { try host.url(for: "detail", ["key": "new"]) }
             #expect(error?.code == .conflict && error?.message.contains("app://shop/detail/new") == true)
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test("a name of no route is an error that says which was meant, and so is a pattern that is no route's")
+    @Test("a name that no route has is an error that suggests a similar name, whatever the name contains")
     func unknownNames() throws {
         try withHost("ModuleA") { host throws in
             for name in ["detial", "det(ail", ""] {
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test("a value that its action would not take is an error")
+    @Test("a value that the action would refuse is an error")
     func mistypedValues() throws {
         try withHost("ModuleA") { host throws in
             try host.register(
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test("a group without a name needs a value, as any group")
+    @Test("a group without a name needs a value, like any other group")
     func buildingUnnamedGroups() throws {
         try withHost("ModuleA") { host throws in
             for pattern in ["app://u/*", "app://u/(\\d+)", "app://u/a-*", "app://*/u", "app://u/*+"] {
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test("what only the host can say of a URL is not built into one, and lists of texts are")
+    @Test("parameters that only the host sets are not built into a URL, and lists of texts are")
     func buildingQueries() throws {
         let test = try TestHost([])
         defer { withExtendedLifetime(test) {} }

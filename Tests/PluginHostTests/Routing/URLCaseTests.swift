@@ -37,7 +37,7 @@ struct URLCase {
         }
     }
 
-    /// The expectation in the order of `outcome`; invisible characters of values are written as escapes.
+    /// The expected result in the order of `outcome`, with invisible characters of values as escapes.
     var normalized: String {
         guard expected.contains("="), expected != "=" else { return expected }
         var taken: [String: String] = [:]
@@ -54,8 +54,8 @@ struct URLCase {
     }
 }
 
-/// Tables of patterns and URLs. The WHATWG standard compares escapes as they are written; here they are decoded. That
-/// is the only difference in the tables of paths.
+/// Tables of patterns and URLs. The WHATWG standard compares escapes as they are written, but here they are decoded.
+/// The tables of paths differ from the standard only in this.
 @Suite struct URLCaseTests {
     private func check(_ table: String, scheme: String? = nil) {
         for each in URLCase.read(table) {

@@ -156,7 +156,7 @@ enum URLCases {
         ///(  app://shop  !3
         """#
 
-    /// Whole URLs and patterns where the first scheme of the program is “app”.
+    /// Whole URLs and patterns of a program whose first scheme is “app”.
     static let withScheme = #"""
         -- a pattern without a scheme has the first one
         shop/lamp  app://shop/lamp  =

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Query keys that an action does not declare: URLs come from outside and carry more than anybody asked for.
+/// Query keys that an action does not declare: URLs come from outside, and contain more than any action asks for.
 @Suite struct UndeclaredQueryTests {
     private let test: TestHost
     private var host: PluginHost { test.host }
@@ -17,7 +17,7 @@ import Testing
         try #require(#expect(throws: PluginError.self) { try self.host.open(url, parameters, origin: origin) })
     }
 
-    /// The lines of the log about query keys that were dropped.
+    /// The log entries about query keys that were dropped.
     private var notes: [LogEntry] { test.log.filter { $0.message.contains("query") } }
 
     @Test(arguments: [CallOrigin.local, .remote])
@@ -40,7 +40,7 @@ import Testing
         let url = "app://A/fetchDetail?key=1"
         #expect(try failure(url, ["utm_source": "mail"]).code == .unknownParameter)
         #expect(!host.canOpen(url, ["utm_source": "mail"]))
-        // The caller's value has precedence over the one in the query, so it is that one that is refused.
+        // The caller's value has precedence over the one in the query, so the caller's value is refused.
         #expect(try failure(url + "&utm_source=x", ["utm_source": "mail"]).code == .unknownParameter)
         #expect(try test.failure("A", "fetchDetail", ["key": "1", "utm_source": "mail"]).code == .unknownParameter)
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Groups without a name: numbered from 0, through host and path.
+/// Groups without a name, which are numbered from 0 through host and path.
 @Suite struct UnnamedGroupTests {
     private let test: TestHost
     private var host: PluginHost { test.host }
@@ -27,7 +27,7 @@ import Testing
         #expect(try host.open("app://files/a/b%2Fc") == "a/b/c")
         try host.addRoute("app://numbers/(\\d+)/(\\d+)", to: "Open/search", groups: [1: "page", 0: "text"])
         #expect(try host.open("app://numbers/7/8?a=1") == ["text": "7", "page": 8, "rest": ["a": "1"]])
-        // One that is not mapped keeps its number.
+        // A group that is not mapped keeps its number.
         try host.addRoute("app://*.some/*/x", to: "Open/search", groups: [1: "text"])
         #expect(try host.open("app://a.some/b/x") == ["text": "b", "page": 1, "rest": ["0": "a"]])
     }

@@ -17,7 +17,7 @@ import Testing
 
     private func remove(_ name: String) throws { try FileManager.default.removeItem(atPath: "\(host.plugins)/\(name)") }
 
-    /// The answer of a service; nil when there is none.
+    /// The answer of a service; nil if the service does not exist.
     private func answer(_ name: String, from version: String? = nil) -> String? {
         try? host.host.service(name, from: version).perform("answer").string
     }
@@ -69,7 +69,7 @@ import Testing
         #expect(problems == [])
     }
 
-    @Test func `a service file in another format is a problem that says what is taken, as long as it is there`()
+    @Test func `a service file in another format is a problem that names the accepted ones, until it is removed`()
         async throws
     {
         try host.put("S:\n  target: Good\n", "x.services.yaml")

@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// The interface of a service: who is checked against it, and what its callers can use.
+/// The interface of a service: which targets are checked against it, and what callers can use.
 @Suite(.timeLimit(.minutes(30))) struct ServiceInterfaceTests {
     private let test: TestHost
     private var host: PluginHost { test.host }
@@ -15,7 +15,7 @@ import Testing
     private static let find = ServiceAction(
         "find", .required("key", String.self), .optional("page", Int.self), result: String.self)
 
-    /// A module with a target that finds, and others that do so in another way.
+    /// A module with two targets: one with the action `find`, and one without it.
     private func module(_ name: String, _ services: Service...) -> Manifest {
         Manifest(name, version: "1.0.0") {
             Target(name) {
@@ -77,7 +77,7 @@ import Testing
         #expect(try failure(action: action) == nil)
     }
 
-    /// Parameters by the letters that stand for them.
+    /// Parameters by the letters that denote them.
     private static let parameters = [
         "P": #"{"name": "key", "type": "string", "required": true}"#, "Q": #"{"name": "page", "type": "int"}"#,
         "I": #"{"name": "key", "type": "int", "required": true}"#, "A": #"{"name": "key", "type": "any"}"#,
@@ -169,10 +169,10 @@ import Testing
             #expect(error.message.contains(word), "\(error)")
         }
         #expect(test.code("BWithout", "clear") == .unknownTarget)
-        // The same version, with another priority, could serve the same callers.
+        // A service of the same version with another priority could serve the same callers.
         #expect(
             try refusal(module("B", Service("S", version: "1.1.0", target: "BWithout", priority: 1))).code == .conflict)
-        // Its own interface counts, not what its target has besides.
+        // The declared interface of the service counts, not the other actions of its target.
         let narrow = Service("S", version: "1.2.0", target: "B").interface(ServiceAction("clear"))
         #expect(try refusal(module("B", narrow)).code == .conflict)
         try host.register(module("B", Service("S", version: "1.2.0", target: "B")))
@@ -203,7 +203,7 @@ import Testing
 
     // MARK: Bound by the program, and by files
 
-    @Test func `The program binds a service to the target of any module, as long as the target is there`() throws {
+    @Test func `The program binds a service to the target of any module, for as long as the target exists`() throws {
         try host.addService(Service("S", version: "1.0.0", target: "A").interface(Self.find).summary("Finds"))
         #expect(throws: PluginError.self) { try host.serviceInfo("S") }
         try host.register(module("A"))

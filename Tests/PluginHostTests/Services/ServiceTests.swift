@@ -6,12 +6,12 @@ import Testing
 
 @testable import TestSupport
 
-/// Services: by name and minimum version, from any module.
+/// Services, requested by name and minimum version, from any module.
 @Suite(.timeLimit(.minutes(30))) struct ServiceTests {
-    /// A module that offers services, each implemented by a target with the module's name, with instances that count.
+    /// A module with services, each implemented by a target with the module's name, whose instances are counted.
     struct Offer {
         var name: String
-        /// JSON, without the target.
+        /// The services as JSON, without the target.
         var services: [String]
         var instance = "shared"
         /// Statements at the beginning of `make`.

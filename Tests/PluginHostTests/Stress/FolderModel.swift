@@ -25,14 +25,14 @@ final class FolderModel: Sendable {
         places.withLock { $0[place].append(Interval(number: number, begin: now)) }
     }
 
-    /// States that only one version answers from now on; called when that was observed.
+    /// States that only one version answers from now on; called when this was observed.
     func allowOnly(_ number: Number, of place: Int) {
         places.withLock { places in
             let now = clock.add(1, ordering: .sequentiallyConsistent).newValue
             for index in places[place].indices where places[place][index].number != number {
                 places[place][index].end = min(places[place][index].end, now)
             }
-            // Calls that run for so long all count as right.
+            // For calls that run longer than this, any answer is accepted.
             places[place].removeAll { $0.end < now - 5000 }
         }
     }
@@ -41,7 +41,7 @@ final class FolderModel: Sendable {
         places.withLock { places in places[place].contains { $0.number == number && $0.end > begin } }
     }
 
-    /// What may answer now, for messages.
+    /// The versions that may answer now, for messages.
     func allowed(_ place: Int) -> [Number] {
         places.withLock { places in places[place].filter { $0.end == .max }.map(\.number) }
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// What tools do to a folder: afterwards the last version serves.
+/// What tools do to a folder: in the end, the last version serves.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct FolderToolsTests {
     let test: TestHost
     private let first = StressModule.numbers.lowerBound

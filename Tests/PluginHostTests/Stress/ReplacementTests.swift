@@ -8,8 +8,9 @@ import Testing
 
 /// A module is replaced again and again while many callers use it.
 ///
-/// Forty times, or as often as `PLUGINHOST_STRESS_REPLACEMENTS` says (at most some ten thousand: images stay mapped).
-/// Prints how long it took from the moment at which a file is complete to the first answer of its version.
+/// The module is replaced forty times, or as often as `PLUGINHOST_STRESS_REPLACEMENTS` says (at most about ten
+/// thousand, since images stay mapped). Prints the time from the moment at which a file is complete to the first answer
+/// of its version.
 @Suite(.serialized) struct ReplacementTests {
     @Test func `Not one call fails while a module is replaced again and again`() async throws {
         let count = ProcessInfo.processInfo.environment["PLUGINHOST_STRESS_REPLACEMENTS"].flatMap { Int($0) } ?? 40
@@ -79,7 +80,7 @@ private final class ReplacementRun: Sendable {
             """
     }
 
-    /// Returns how long it took, in milliseconds.
+    /// Replaces the module, and returns how long this took, in milliseconds.
     private func replace(_ number: Int) throws -> Double {
         let bytes = try StressModule(place: 0, number: number, isOdd: number % 2 == 0).bytes()
         let new = "\(plugins)/.module.so"

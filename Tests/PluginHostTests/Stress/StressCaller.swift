@@ -25,7 +25,7 @@ final class StressCaller: @unchecked Sendable {  // Used by one thread or task a
         bound = (0..<StressRound.places).map { round.host.bind(StressModule.name($0), "answer") }
     }
 
-    /// Blocks its thread.
+    /// Runs calls that block the thread.
     func run() {
         while !round.isOver {
             let n = Int(random.next() % 1_000_000)
@@ -48,7 +48,7 @@ final class StressCaller: @unchecked Sendable {  // Used by one thread or task a
         progress.isOver.store(true, ordering: .relaxed)
     }
 
-    /// Never blocks its thread.
+    /// Runs calls that never block the thread.
     func runInTask() async {
         while !round.isOver {
             let n = Int(random.next() % 1_000_000)
@@ -118,7 +118,7 @@ final class StressCaller: @unchecked Sendable {  // Used by one thread or task a
 
     // MARK: Calls with several steps
 
-    /// Makes an object, or calls an earlier one: it always answers as the version that made it.
+    /// Makes an object, or calls an earlier one, which always answers as the version that made it.
     private func useObject(_ place: Int, _ n: Int) {
         if objects.count > 2, random.next() % 2 == 0 {
             let kept = objects.randomElement(using: &random)!
@@ -146,7 +146,7 @@ final class StressCaller: @unchecked Sendable {  // Used by one thread or task a
         } catch { judge("object", place, since: begin, error) }
     }
 
-    /// A module calls a callback, which calls the module again.
+    /// Lets a module call a callback, which calls the module again.
     private func callBack(_ place: Int, _ n: Int) {
         let (host, name) = (host, StressModule.name(place))
         check("callback", place, n) {
@@ -155,7 +155,7 @@ final class StressCaller: @unchecked Sendable {  // Used by one thread or task a
         }
     }
 
-    /// A module calls another one.
+    /// Lets a module call another one.
     private func relay(_ place: Int, _ n: Int) {
         let through = Int(random.next() % UInt64(StressRound.places))
         let begin = begin("relay through \(StressModule.name(through))", place)
@@ -167,7 +167,7 @@ final class StressCaller: @unchecked Sendable {  // Used by one thread or task a
         judge("relay through \(StressModule.name(through))", place, n, since: begin, result)
     }
 
-    /// Every present module gets an event once.
+    /// Posts an event, which each present module receives once.
     private func post(_ place: Int) {
         let begin = begin("event", place)
         posted += 1
@@ -185,7 +185,7 @@ final class StressCaller: @unchecked Sendable {  // Used by one thread or task a
         }
     }
 
-    /// The module that hands over its state: no count is lost or returned twice.
+    /// Calls the module that hands over its state: no count is lost or returned twice.
     private func count() {
         let begin = begin("count", StressRound.counter)
         do {

@@ -18,7 +18,7 @@ final class StressChanger: @unchecked Sendable {  // Used by one thread.
         random = SplitMix(seed: round.seed)
     }
 
-    /// All modules are there when the callers begin.
+    /// Adds all modules before the callers begin.
     func begin() throws {
         for place in 0..<StressRound.places { try replace(place) }
     }
@@ -57,7 +57,7 @@ final class StressChanger: @unchecked Sendable {  // Used by one thread.
             place: place, number: lastNumber, isOdd: random.next() % 2 == 0, keepsCount: place == StressRound.counter)
     }
 
-    /// An upgrade or a downgrade, by rename or written in place.
+    /// Upgrades or downgrades a module, by a rename or by writing in place.
     private func replace(_ place: Int) throws {
         let module = next(place)
         round.model.allow(module.number, of: place)
@@ -82,7 +82,7 @@ final class StressChanger: @unchecked Sendable {  // Used by one thread.
         try replace(place)
     }
 
-    /// A version that does not start, or refuses the state: the previous one continues to serve.
+    /// Adds a version that does not start, or refuses the state: the previous version continues to serve.
     private func failToStart(_ place: Int) throws {
         var module = next(place)
         if place == StressRound.counter, random.next() % 2 == 0 {
@@ -95,7 +95,7 @@ final class StressChanger: @unchecked Sendable {  // Used by one thread.
         try replace(place)
     }
 
-    /// A second file with a higher version, which is removed again.
+    /// Adds a second file with a higher version, and removes it again.
     private func addSecond(_ place: Int) throws {
         guard present[place] != 0 else { return try replace(place) }
         let before = present[place]
@@ -109,7 +109,7 @@ final class StressChanger: @unchecked Sendable {  // Used by one thread.
         try waitForVersion(before, place)
     }
 
-    /// Writes the present file once more: nothing changes.
+    /// Updates the time of the present file, which must change nothing.
     private func touch(_ place: Int) throws { utimes(path(place), nil) }
 
     /// Waits until only this version answers.

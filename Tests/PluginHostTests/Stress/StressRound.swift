@@ -10,7 +10,7 @@ import Synchronization
 /// separate process, because an image that was opened stays mapped forever.
 final class StressRound: Sendable {
     static let places = 5
-    /// The last module keeps its count, and is never removed.
+    /// The last module hands over its count, and is never removed.
     static let counter = places - 1
 
     let seed: UInt64
@@ -21,12 +21,12 @@ final class StressRound: Sendable {
     let model = FolderModel(places: StressRound.places)
     let listener = Listener()
     private let findings = Mutex<[String]>([])
-    /// How far each caller and the changer have got, for the watchdog.
+    /// The progress of each caller and of the changer, for the watchdog.
     let progress: [Progress]
     let counted = Atomic<Int>(0)
     let changes = Atomic<Int>(0)
 
-    /// How many calls a caller has made, and what it is doing.
+    /// The number of calls that a caller has made, and its present work.
     final class Progress: Sendable {
         let calls = Atomic<Int>(0)
         let doing = Mutex("nothing yet")
@@ -70,7 +70,7 @@ final class StressRound: Sendable {
 
     var isOver: Bool { ContinuousClock.now >= end || !findings.withLock { $0.isEmpty } }
 
-    /// Runs the round. Returns the errors, and figures about what was done.
+    /// Runs the round. Returns the errors, and a summary with figures.
     func run() async throws -> (findings: [String], summary: String) {
         try host.start()
         let changer = StressChanger(self)
@@ -100,7 +100,7 @@ final class StressRound: Sendable {
         )
     }
 
-    /// After the last call: nothing was lost, and everything that is not needed was released.
+    /// Checks after the last call that nothing was lost, and that everything that is no longer needed was released.
     private func checkEnd() async throws {
         let total = try host.perform(StressModule.name(Self.counter), "count").int ?? 0
         let counted = counted.load(ordering: .sequentiallyConsistent)
@@ -108,7 +108,7 @@ final class StressRound: Sendable {
         if await !becomesTrue({ !host.generations.contains { $0.state == .draining } }) {
             report("these drain for ever: \(describeGenerations())")
         }
-        // The published one, and those that a thread has retained at this moment.
+        // The published table, and tables that a thread has retained at this moment.
         if await !becomesTrue({ Table.count.load(ordering: .relaxed) <= 2 }) {
             report("\(Table.count.load(ordering: .relaxed)) tables are kept")
         }
@@ -125,7 +125,7 @@ final class StressRound: Sendable {
     }
 }
 
-/// Prints what waits for what, and ends the process, when there is no progress for a while.
+/// Prints what waits for what, and ends the process, if there is no progress for a while.
 final class Watchdog: Sendable {
     private let isStopped = Atomic(false)
 
@@ -138,7 +138,7 @@ final class Watchdog: Sendable {
                 let now = round.progress.map {
                     $0.isOver.load(ordering: .relaxed) ? -1 : $0.calls.load(ordering: .relaxed)
                 }
-                // Each of them must make progress.
+                // Every one of them must make progress.
                 let isStuck = zip(now, last).contains { $0 == $1 && $0 >= 0 }
                 since = isStuck ? since + 1 : 0
                 last = now

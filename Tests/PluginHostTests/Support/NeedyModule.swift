@@ -3,14 +3,14 @@ import Testing
 
 @testable import TestSupport
 
-/// A module that needs as many libraries as a test wants, in a file of a few kilobytes: its dynamic section is moved to
-/// where there is room for them.
+/// A module that needs as many libraries as a test requires, in a file of a few kilobytes. Its dynamic section is moved
+/// to a place with enough room for them.
 struct NeedyModule {
     private let bytes: [UInt8]
 
     /// - Parameters:
     ///   - names: The libraries that it can need.
-    ///   - runpath: Where they are searched for.
+    ///   - runpath: The folders in which the libraries are searched for.
     init(names: [String], runpath: [String]) throws {
         let symbols = names.enumerated().map { "int x\($0) __asm__(\"\($1)\");" }.joined(separator: "\n")
         let room = "\(Self.mark)".utf8.map(String.init).joined(separator: ",")
@@ -22,7 +22,7 @@ struct NeedyModule {
 
     private static let mark = "room-for-needs!!"
 
-    /// The file with these needs.
+    /// The file with the given needs.
     func needing(_ needs: [String]) throws -> Data {
         var bytes = bytes
         func integer(_ at: Int) -> Int { bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: at, as: Int.self) } }
@@ -40,7 +40,7 @@ struct NeedyModule {
             })
         let entries = stride(from: dynamic, to: dynamic + size, by: 16).map { (integer($0), integer($0 + 8)) }
             .prefix { $0.0 != 0 }
-        // Names have the same offset in the file as in memory: they precede everything that is moved.
+        // A name has the same offset in the file as in memory, since the names precede everything that is moved.
         let strings = try #require(entries.first { $0.0 == 5 }).1
         let needs = try needs.map { name in
             let text = Array("\(name)\0".utf8)

@@ -2,7 +2,7 @@ import PluginABI
 import PluginHost
 import Synchronization
 
-/// A page of the program that notes the calls it gets.
+/// A page of the program that notes the calls it receives.
 final class NotedPage: Sendable {
     let name: String
     let notes: PageNotes
@@ -10,7 +10,7 @@ final class NotedPage: Sendable {
     deinit { notes.add("\(name) is gone") }
 }
 
-/// PageNotes of several pages, in order.
+/// The notes of several pages, in order.
 final class PageNotes: Sendable {
     private let entries = Mutex<[String]>([])
     var all: [String] { entries.withLock(\.self) }
@@ -18,7 +18,7 @@ final class PageNotes: Sendable {
 
     private let page = Mutex<Object?>(nil)
 
-    /// One page for all callers.
+    /// Returns one page for all callers.
     func shared(_ make: () throws -> Object) rethrows -> Object {
         try page.withLock { page in
             let shared = try page ?? make()

@@ -2,12 +2,12 @@ import PluginABI
 import PluginHost
 import Synchronization
 
-/// Notes what it is asked to show.
+/// A presenter that records what it is asked to show.
 final class RecordingPresenter: Presenter {
     private let notes = Mutex<[String]>([])
-    /// The error that it throws instead of showing a page.
+    /// The error that the presenter throws instead of showing a page.
     let failure = Mutex<(any Error)?>(nil)
-    /// What it does while it is asked to show a page.
+    /// The code that the presenter runs while it is asked to show a page.
     let whileShowing = Mutex<(@Sendable () async throws -> Void)?>(nil)
 
     var shown: [String] { notes.withLock(\.self) }
@@ -33,7 +33,7 @@ extension [PageLayer] {
     }
 }
 
-/// Runs a body that is expected to fail with an error of the host's type, and returns the error.
+/// Runs a body that is expected to fail with a `PluginError`, and returns the error.
 func pluginError(_ body: () async throws -> some Any) async -> PluginError? {
     do {
         _ = try await body()

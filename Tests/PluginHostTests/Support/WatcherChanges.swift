@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What a folder watcher has reported.
+/// The changes that a folder watcher has reported.
 final class WatcherChanges: Sendable {
     private let told = Mutex<[Set<String>]>([])
 
@@ -8,7 +8,7 @@ final class WatcherChanges: Sendable {
     func forget() { told.withLock { $0 = [] } }
     func contain(_ folder: String) -> Bool { told.withLock { $0.contains { $0.contains(folder) } } }
 
-    /// How many times it has reported something.
+    /// The number of reports.
     var count: Int { told.withLock { $0.count } }
     var isEmpty: Bool { count == 0 }
 }

@@ -13,7 +13,7 @@ import Testing
         var all: [Int] { values.withLock { $0 } }
     }
 
-    /// How many threads of this process have a name.
+    /// The number of threads of this process with a name.
     private func threads(named name: String) -> Int {
         let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
         return tasks.count { task in
@@ -42,7 +42,7 @@ import Testing
 
     @Test func `Many threads use the queue one at a time`() {
         let thread = SerialThread("test.turns")
-        nonisolated(unsafe) var sum = 0  // Guarded by the queue, which is what is tested.
+        nonisolated(unsafe) var sum = 0  // Guarded by the queue, as this test checks.
         DispatchQueue.concurrentPerform(iterations: 8) { _ in
             for number in 0..<500 {
                 if number % 2 == 0 { thread.sync { sum += 1 } } else { thread.async { sum += 1 } }
@@ -109,7 +109,7 @@ import Testing
             var ends: [Int32] = [-1, -1]
             #expect(pipe(&ends) == 0 && thread.watch(ends[0]) {} == 0)
             thread.unwatch()
-            // Files that are never readable, with the numbers of those that were closed.
+            // Files that are never readable, with the descriptor numbers of closed files.
             let others = (0..<4).map { _ in dup(ends[0]) }
             defer { for descriptor in ends + others { close(descriptor) } }
             thread.async { done.signal() }

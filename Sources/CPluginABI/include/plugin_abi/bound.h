@@ -22,14 +22,14 @@ typedef struct plugin_bound {
     uint32_t size;
     uint32_t reserved;
     /* Returns the bound action for an action of a target. The module need not be loaded yet; until
-     * it is, calls fail. Equal names give equal numbers, and nothing must be released. Returns 0 if
-     * the names are not valid UTF-8, or if too many other names are bound; at least 100000 can be.
-     * Borrows the names. [any thread] */
+     * it is, calls fail. Equal names give equal numbers, and a number need not be released. Returns
+     * 0 if the names are not valid UTF-8, or if too many other names are bound; at least 100000 can
+     * be. Borrows the names. [any thread] */
     plugin_bound_action (*bind)(const plugin_host *host, plugin_string target,
                                 plugin_string action);
     /* Calls a synchronous bound action with `count` arguments in declared order, followed by the
      * rest, if the action has one: a map, which can be left out. This has the effect of
-     * host->perform with such a request and 0 as the parent, but is faster.
+     * host->perform with a request for it and 0 as the parent, but is faster.
      *
      * Returns 1 if the result is in `result`: null, a bool, an int or a double. Returns 0 if
      * `completion` has received the outcome instead, of any kind, as for host->perform; `result` is

@@ -4,7 +4,7 @@
  * The program can make a call with a call context: when it serves a request from outside, the trace
  * of that request, and the name of whoever was authenticated. All calls that the call leads to,
  * from module to module, have the same context, whatever their addresses, until the program's call
- * is over. Modules read it, and cannot change it. */
+ * is over. Modules can read the context, but not change it. */
 #ifndef PLUGIN_ABI_CALL_CONTEXT_H
 #define PLUGIN_ABI_CALL_CONTEXT_H
 
@@ -21,8 +21,8 @@ extern "C" {
 #define PLUGIN_TRACE_STATE_MAX_BYTES 512    /* the host leaves out whole entries at the end */
 #define PLUGIN_CALL_CALLER_MAX_BYTES 1024   /* the host refuses a longer name */
 
-/* The trace is that of W3C Trace Context. If there is none, its numbers are 0 and its texts are
- * empty. */
+/* The trace has the form of W3C Trace Context. If there is none, its numbers are 0 and its texts
+ * are empty. */
 typedef struct plugin_call_context {
     uint32_t size;
     uint8_t trace_flags; /* PLUGIN_TRACE_...; other bits may be set */

@@ -94,9 +94,10 @@ typedef const plugin_module *(*plugin_module_entry_function)(void);
 #define PLUGIN_MODULE_EXPORT __attribute__((visibility("default")))
 #endif
 
-/* Follows that definition in a module that can be linked into a program, or into a library that the
- * program is linked with. The host finds the module by this record: the address of the entry
- * function, in a section of its own. In a module in a plugins folder the record does no harm.
+/* Follows the definition of the entry function in a module that can be linked into a program, or
+ * into a library that the program is linked with. The host finds the module by this record: the
+ * address of the entry function, in a section of its own. In a module in a plugins folder the
+ * record does no harm.
  *
  *     PLUGIN_MODULE_RECORD(plugin_module_entry);
  *

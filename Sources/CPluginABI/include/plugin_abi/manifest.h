@@ -18,9 +18,9 @@
 extern "C" {
 #endif
 
-/* The seal of a library: the section with its manifest. It consists of this header, the texts that
- * it counts, in the order of their counts, and at most 7 zero bytes. A library has one at most. For
- * a module that is built in another way, the command `pluginhost seal` adds it. */
+/* The seal of a library: the section with its manifest. It consists of this header, the texts whose
+ * lengths the header states, in the same order, and at most 7 zero bytes. A library has at most one
+ * seal. The command `pluginhost seal` adds one to a module that is built in another way. */
 #define PLUGIN_SEAL_SECTION "pluginhost_manifest"
 #define PLUGIN_SEAL_MAGIC 0x4C41455347554C50 /* "PLUGSEAL", read as a little-endian integer */
 
@@ -36,14 +36,14 @@ typedef struct plugin_seal {
 PLUGIN_ABI_ASSERT(sizeof(plugin_seal) == 40, "plugin_seal");
 PLUGIN_ABI_ASSERT(offsetof(plugin_seal, manifest_count) == 16, "plugin_seal.manifest_count");
 
-/* Embeds a file. Used once in a module, at file scope and outside of namespaces, in the source
- * file that uses PLUGIN_MANIFEST. `file` is a string literal: a path relative to the folder in
- * which the compiler runs, or to one that is passed with -I (for gcc also with -Wa,-I). A missing
- * file is an error of the compiler.
+/* Embeds a file. Used once in a module, at file scope and outside of namespaces, in the source file
+ * that uses PLUGIN_MANIFEST. `file` is a string literal: a path relative to the folder in which the
+ * compiler runs, or to one that is passed with -I (for gcc also with -Wa,-I). If the file is
+ * missing, compilation fails.
  *
  * The compiler does not list the file among those that the source depends on: add it to the rule in
  * the makefile, `libCounters.so: counters.c counters.json`. With SwiftPM, add these lines, which
- * clang does note:
+ * clang does list:
  *
  *     #if !__has_include("counters.json")
  *     #error "counters.json is missing"
@@ -81,8 +81,9 @@ PLUGIN_ABI_ASSERT(offsetof(plugin_seal, manifest_count) == 16, "plugin_seal.mani
 #define PLUGIN_MANIFEST_EXTERN extern
 #endif
 
-/* In a library, the symbols are visible to all of its files, among which a linker that optimizes
- * may distribute the code. A program that modules are linked into has the symbols once for each. */
+/* In a library, the symbols are visible in all of its object files, because an optimising linker
+ * may distribute the code among these. A program that modules are linked into has the symbols once
+ * for each module. */
 #if defined(PLUGIN_LINKED_IN)
 #define PLUGIN_MANIFEST_SCOPE
 #else

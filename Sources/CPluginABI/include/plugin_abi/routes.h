@@ -1,12 +1,13 @@
 /* routes.h - an extension: questions about URLs
  *
- * A manifest declares routes to its own actions. A group of the pattern fills the parameter with
- * its name; other programs reach the action only if it declares "remote": true.
+ * A manifest declares routes to its own actions. A group of the pattern provides the parameter of
+ * the same name; other programs reach the action only if it declares "remote": true.
  *
  *     "routes": [{"pattern": "ledger://account/:name", "action": "Ledger/open"}]
  *
- * A route with a "method" answers only that one. Routes with the same pattern conflict unless each
- * has a method of its own. A URL that is opened without a method is opened with GET.
+ * A route with a "method" matches only requests with that method. Routes with the same pattern
+ * conflict unless each has a method of its own. A URL that is opened without a method is opened
+ * with GET.
  *
  * An action that declares the parameter _url, _pattern or _object gets the URL, the pattern of its
  * route, or whether the caller wants an object (PLUGIN_REQUEST_OBJECT). */

@@ -15,9 +15,9 @@ extern "C" {
 
 /* Each function passes `completion` the error "unknownService", or a map that describes the
  * implementation of the service: "name", "version", "module", "target", "priority", "singleton",
- * "summary", and "file" if a service file declares the service instead of the module. The entries
- * of the map, except an object, are valid for the life of the process. `version` is the lowest
- * acceptable version; empty for any. Names and versions are borrowed. */
+ * "summary", and "file" if a service file, not the module, declares the service. The entries of the
+ * map, except an object, are valid for the life of the process. `version` is the lowest acceptable
+ * version; empty for any. Names and versions are borrowed. */
 typedef struct plugin_services {
     uint32_t size;
     uint32_t reserved;
@@ -28,7 +28,7 @@ typedef struct plugin_services {
     /* Also makes an instance. The last entry of the map is "object": it performs the actions of the
      * service's target on an instance of its own, which lives as long as the object. The object is
      * borrowed: retain it to keep it. The entry is null for a singleton and for a target without
-     * instances, which are called by PLUGIN_ADDRESS_SERVICE. `parent` as for host->perform.
+     * instances, which are called by PLUGIN_ADDRESS_SERVICE. `parent` is as for host->perform.
      * `completion` runs once, on this thread and before this returns. [any thread] */
     void (*request)(const plugin_host *host, plugin_token parent, plugin_string name,
                     plugin_string version, plugin_completion completion, void *data);

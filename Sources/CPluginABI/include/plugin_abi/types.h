@@ -25,9 +25,9 @@ typedef struct plugin_types {
 typedef struct plugin_type_derivation {
     uint32_t size;
     uint32_t reserved;
-    /* Derives the types. `begin` (may be null) is called with the name of each type whose code is
-     * about to run, and may crash. `without`: the names of types whose code must not run, one per
-     * line. [one at a time] */
+    /* Derives the types. `begin` (may be null) is called with the name of each type just before
+     * code of the type runs, because that code may crash. `without`: the names of types whose code
+     * must not run, one per line. [one at a time] */
     plugin_types (*derive)(void *data, plugin_string without,
                            void (*begin)(void *context, plugin_string type), void *context);
 } plugin_type_derivation;

@@ -11,8 +11,8 @@ extension HostTable {
             },
             perform: { performBound($0, $1, $2, $3, $4, $5, $6) }))
 
-    /// A separate function because the compiler would merge so small a closure into the function that it generates for
-    /// C, into which it does not inline C functions.
+    /// A separate function, because the compiler would merge such a small closure into the wrapper that it generates
+    /// for C, and it does not inline C functions there.
     @inline(never)
     private static func performBound(
         _ host: UnsafePointer<plugin_host>?, _ number: plugin_bound_action, _ arguments: UnsafePointer<plugin_value>?,
@@ -42,8 +42,8 @@ extension HostTable {
         request.address = PLUGIN_ADDRESS_BOUND
         request.object = number
         request.parameter_count = UInt64(count)
-        // If the arguments are invalid, the request has a null pointer for its parameters. Such a request of a module
-        // is refused; the program makes none.
+        // If the arguments are invalid, the pointer to the parameters in the request is null. Such a request from a
+        // module is refused; the program never makes one.
         guard let arguments, count <= plugin_request.parametersMax else {
             return perform(host, 0, &request, receiver.completion, receiver.data)
         }

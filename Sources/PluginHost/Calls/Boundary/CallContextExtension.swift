@@ -16,7 +16,7 @@ extension HostTable {
 }
 
 extension Generation {
-    /// Returns a call that runs in this generation, or any call for the program; otherwise `nil`.
+    /// Returns the call if it runs in this generation, or if this is the program; otherwise `nil`.
     fileprivate func own(_ call: plugin_token) -> plugin_token? {
         isProgram || CallRecord(token: call)?.belongs(to: self) == true ? call : nil
     }

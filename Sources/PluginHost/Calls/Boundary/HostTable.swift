@@ -6,7 +6,7 @@ import PluginFile
 /// The functions that a module receives: the host's side of the binary interface. Each function finds the calling
 /// generation through the table that it is passed.
 enum HostTable {
-    /// Creates the table of a generation; never freed.
+    /// Creates the table of a generation. The table is never freed.
     static func make(for generation: Generation) -> UnsafePointer<plugin_host> {
         .immortal(
             plugin_host(
@@ -160,8 +160,8 @@ enum HostTable {
 }
 
 extension plugin_string {
-    /// Returns whether these are the bytes of a text. Does not create a String, which would take longer than requesting
-    /// a service.
+    /// Returns whether the bytes are those of the text. Does not create a String, which would take longer than
+    /// requesting a service.
     @inline(__always)
     fileprivate static func ~= (text: String, bytes: plugin_string) -> Bool {
         text.utf8.count == bytes.count && text.withPluginString { $0 == bytes }

@@ -6,7 +6,7 @@ import PluginABI
 extension plugin_value {
     /// Checks the value and everything that it contains.
     ///
-    /// - Throws: `invalidValue`, describing the mistake; the caller adds where it is.
+    /// - Throws: `invalidValue`, describing the mistake; the caller adds its position.
     @inline(__always)
     func check() throws(PluginError) {
         if kind <= PLUGIN_KIND_DOUBLE { return }
@@ -65,7 +65,7 @@ extension UnsafeBufferPointer<plugin_value> {
 }
 
 extension plugin_string {
-    /// Whether it is empty, or has a pointer and a count that is allowed.
+    /// Whether the string is empty, or has a pointer and an allowed count.
     @inline(__always)
     var isThere: Bool { count == 0 || bytes != nil && count <= UInt32.max }
 
@@ -110,9 +110,9 @@ extension plugin_request {
     }
 
     /// Whether the request passes all checks; for a call by target and action, or of a bound action, all but those of
-    /// the names. A target and action that are found are names that a module has declared, and so are the names of
-    /// parameters that match the declaration. Code that does not find the action checks everything (``checkValues()``),
-    /// and code that accepts other parameters checks their names (``checkKeys()``).
+    /// the names. If the action is found, its target and action are names that a module has declared, and so are the
+    /// names of parameters that match the declaration. Code that does not find the action checks everything
+    /// (``checkValues()``), and code that accepts other parameters checks their names (``checkKeys()``).
     @inline(__always)
     var isSoundButForNames: Bool {
         guard address == PLUGIN_ADDRESS_BOUND || address == PLUGIN_ADDRESS_ACTION, size >= Self.smallestSize,

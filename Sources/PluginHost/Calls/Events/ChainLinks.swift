@@ -7,7 +7,7 @@ enum ChainLink: Sendable {
     case module(target: String, action: String, Endpoint)
     case program(ChainHandlers.Body)
 
-    /// The handler in messages.
+    /// The handler as messages name it.
     var title: String {
         switch self {
         case .object(_, _, let endpoint), .module(_, _, let endpoint): endpoint.title
@@ -36,7 +36,7 @@ struct ChainLinks: Sequence, IteratorProtocol, Sendable {
     private let program: Generation
     /// The next object to look at. It is retained, so a handler that closes its own page does not end the chain.
     private var object: Object?
-    /// The handlers that were looked up but not asked yet.
+    /// The handlers that were looked up but not called yet.
     private var ready: ArraySlice<ChainLink> = []
     /// Whether the handlers after the objects were looked up.
     private var isPastObjects = false
@@ -80,8 +80,8 @@ struct ChainLinks: Sequence, IteratorProtocol, Sendable {
         return Object(retaining: handle, host: program.hostTable)
     }
 
-    /// The handlers in the generation of the module that serves now: that of the first target, in the order of the
-    /// manifest, that handles the event itself, then those that handle it by a prefix.
+    /// The handlers in the module's serving generation: that of the event itself in the first target that has one, in
+    /// the order of the manifest, then those of matching prefixes.
     private var moduleLinks: [ChainLink] {
         guard !module.isEmpty,
             let generation = program.calls.registry.table.generations.first(where: { $0.name == module }),

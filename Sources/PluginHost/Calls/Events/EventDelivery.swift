@@ -18,7 +18,7 @@ struct EventDelivery: Sendable {
     }
 
     /// Whether calls were nested too deeply. If so, no further subscriber receives the event, and the poster receives
-    /// that error.
+    /// `recursionLimit`.
     var isAtLimit: Bool { failures?.limit != nil }
 
     /// Records that a subscriber has failed.

@@ -32,9 +32,10 @@ extension Calls {
             isSticky: number != nil)
     }
 
-    /// Starts the registered modules that subscribe to an event. A failure is logged: the others still receive the event.
+    /// Starts the registered modules that subscribe to an event. A failure is logged; the others still receive the
+    /// event.
     ///
-    /// - Returns: The token of the call if it is kept until then.
+    /// - Returns: The token of the call if the call is stored until a module has started; otherwise `nil`.
     private func startSubscribers(
         of event: String, flags: UInt32, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
         from caller: Generation, _ thread: ThreadContext
@@ -53,8 +54,8 @@ extension Calls {
 
     /// Returns the subscribers: the modules in their order, then the program.
     ///
-    /// - Parameter number: The number of a sticky event. Subscribers that were added so late that they receive it as a
-    ///   sticky event are left out.
+    /// - Parameter number: The number of a sticky event. Subscribers that receive it as a sticky event, because they
+    ///   were added later, are left out.
     func subscribers(of event: String, number: Int? = nil, in table: Table) -> [Subscriber] {
         var modules = table.moduleSubscribers(of: event).map(Subscriber.module)
         let handlers = core.events.handlers(of: event, number: number)
@@ -66,7 +67,7 @@ extension Calls {
     /// without waiting for the asynchronous ones.
     ///
     /// - Parameters:
-    ///   - table: The table that lists all of them; `nil` if they must be looked up in the current one.
+    ///   - table: The table that lists all subscribers; `nil` if they must be looked up in the current one.
     ///   - isSticky: Whether the event is sticky, so that modules receive it when they start.
     func deliver(
         _ event: String, _ entries: UnsafeBufferPointer<plugin_entry>, to subscribers: [Subscriber], of table: Table?,
@@ -103,7 +104,7 @@ extension Calls {
         return isOver ? 0 : token
     }
 
-    /// Returns false if the subscriber no longer exists.
+    /// Delivers an event to one subscriber. Returns false if the subscriber no longer exists.
     private func deliver(_ post: Post, to endpoint: Endpoint, _ posting: Posting, _ mode: Mode) -> Bool {
         let interception = core.isIntercepting.load(ordering: .relaxed) ? registry.table.interception : nil
         let isAsync = endpoint.isAsync || interception?.isAsync(around: endpoint, in: registry.table) == true

@@ -3,7 +3,7 @@ import PluginABI
 // Events that are not posted by a request: sticky ones for later subscribers, and those of the host.
 
 extension Calls {
-    /// Delivers to modules, after their start, the sticky events that were posted before it.
+    /// Delivers to modules that have started the sticky events that were posted before their start.
     func deliverSticky(to newcomers: [Generation]) {
         for newcomer in newcomers {
             for event in core.events.admit(newcomer) {

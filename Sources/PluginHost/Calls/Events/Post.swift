@@ -9,7 +9,7 @@ struct Post {
     /// The call in which the subscribers' calls are nested, and the depth of those calls.
     let token: plugin_token
     let depth: UInt64
-    /// The time when it began, from its record, so that the first subscriber's call need not read the clock again.
+    /// The time when the post began, from its record; the first subscriber's call need not read the clock again.
     let since: Int64
     /// The number of the table that lists the subscribers; 0 if there is none.
     let table: UInt64
@@ -21,11 +21,11 @@ struct Post {
 }
 
 extension plugin_request {
-    /// Whether the event that it posts or emits and all parameters have names.
+    /// Whether the event that the request posts or emits, and all its parameters, have names.
     @inline(__always)
     var isNamedEvent: Bool { target.count > 0 && entries.allSatisfy { $0.key.count > 0 } }
 
-    /// Returns the name of the event that it posts or emits, and its parameters, which all have names.
+    /// Returns the name of the event that the request posts or emits, and its parameters, which all have names.
     ///
     /// - Throws: `invalidValue` if the event or a parameter has no name.
     func namedEvent() throws(PluginError) -> (name: plugin_string, entries: UnsafeBufferPointer<plugin_entry>) {

@@ -11,7 +11,7 @@ enum InterceptedTask {
     /// The call that this task works on, as the parent of calls that it makes; 0 in other tasks.
     static var call: plugin_token { wereAny.load(ordering: .relaxed) ? ownCall : 0 }
 
-    /// Runs `body` as work on a call, which ``call`` is in the meantime.
+    /// Runs `body` as work on a call. Meanwhile, ``call`` returns that call.
     static func run<Result>(for call: plugin_token, _ body: () async throws -> Result) async rethrows -> Result {
         wereAny.store(true, ordering: .relaxed)
         return try await $ownCall.withValue(call, operation: body)

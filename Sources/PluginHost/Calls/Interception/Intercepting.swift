@@ -45,7 +45,7 @@ extension Calls {
             let none = UnsafeBufferPointer<plugin_entry>(start: nil, count: 0)
             return try invoke(stand, none, call, thread, record, instance: retained.toOpaque())
         } catch {
-            retained.release()  // It did not run if an error was thrown.
+            retained.release()  // If an error was thrown, the invocation did not run.
             throw error
         }
     }
@@ -73,10 +73,10 @@ extension Endpoint {
         return (String(words[0]), String(words[1]))
     }
 
-    /// The event that it handles; `nil` if it is not a subscription.
+    /// The event that the endpoint handles; `nil` if it is not a subscription.
     var event: String? { name.hasPrefix("!") ? String(name.dropFirst()) : nil }
 
-    /// Returns the parameters by name, those of a rest among them. If a name occurs more than once, the first entry is
+    /// Returns the parameters by name, including those of a rest. If a name occurs more than once, the first entry is
     /// used.
     fileprivate func named(_ entries: UnsafeBufferPointer<plugin_entry>) throws(PluginError) -> [String: Value] {
         var named: [String: Value] = [:]

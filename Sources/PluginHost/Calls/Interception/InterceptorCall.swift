@@ -106,8 +106,8 @@ extension InterceptedInvocation {
 }
 
 extension InterceptedInvocation.Frame {
-    /// The frame for calls that are made from within the call that this thread works on, if that is made within the
-    /// intercepted one. An interceptor can also continue from a thread of its own, without a parent.
+    /// The frame with this thread's current call as the parent, if that call is made within the intercepted one;
+    /// otherwise this frame. An interceptor can also continue from a thread of its own, on which no call runs.
     fileprivate var within: Self {
         var inner = self
         if let current = ThreadContext.current?.currentCall,
@@ -119,7 +119,7 @@ extension InterceptedInvocation.Frame {
     }
 }
 
-/// What remains of an intercepted call, which an interceptor of a module can run until it has ended itself.
+/// What remains of an intercepted call, which an interceptor of a module can run until the interceptor has ended.
 final class CallContinuation: Sendable {
     private let isOver = Mutex(false)
     private let failure = Mutex<PluginError?>(nil)

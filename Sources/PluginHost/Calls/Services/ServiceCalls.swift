@@ -195,7 +195,7 @@ private final class ServiceWait: Sendable {
 
     private func look(at table: Table) {
         if let known = table.knownServices[name] {
-            // The table that they are in comes here, too.
+            // The table that contains the started modules is passed to this function, too.
             let starter = program.core.starter
             let callers = Calls.generations(callingFrom: token)
             ThreadPool.shared.run { for module in known { _ = starter.start(module.name, for: callers) } }

@@ -7,7 +7,7 @@ extension RouteEntry {
     /// Returns why no URL can reach an action by the route, whatever else the URL contains; `nil` if one can.
     ///
     /// - Parameters:
-    ///   - action: The action in messages.
+    ///   - action: The action as messages name it.
     ///   - declared: The parameters that the action declares, by name.
     ///   - hasRest: Whether the action takes parameters that it does not declare.
     fileprivate func reasonForDeath(
@@ -76,7 +76,7 @@ extension Table {
 }
 
 extension [DeadRoute] {
-    /// The errors, the first few of each owner, followed by the number of the others.
+    /// The first few errors of each owner, followed by the number of its other dead routes.
     var problems: [PluginError] {
         var problems: [PluginError] = []
         var counts: [String: Int] = [:]

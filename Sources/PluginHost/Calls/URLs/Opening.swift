@@ -187,7 +187,7 @@ extension Calls {
 
     /// Returns the time that is left for opening a URL, in nanoseconds.
     ///
-    /// - Throws: `deadlineExceeded` if none is left: nothing is called.
+    /// - Throws: `deadlineExceeded` if no time is left; nothing may be called then.
     static func timeLeft(until end: Int64, _ url: RawText) throws(PluginError) -> Int64 {
         let left = end - monotonicNow()
         guard left > 0 else {

@@ -4,7 +4,7 @@ import Synchronization
 /// All parameters of a page, whether the action that makes it declares them or not.
 struct PageParameters {
     var values: [String: Value] = [:]
-    /// The names of those that are text of a URL, because the action does not declare them.
+    /// The names of the parameters that are text of a URL, because the action does not declare them.
     var texts: Set<String> = []
 }
 

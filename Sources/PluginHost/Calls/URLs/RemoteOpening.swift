@@ -17,7 +17,7 @@ struct RemoteOpening: Sendable {
         case none
         /// Make this call. If modules change and the URL then leads elsewhere, that is another call.
         case pass(RemoteSubject)
-        /// Open this URL instead, about which the guard is not asked.
+        /// Open this URL instead, without asking the guard about it.
         case redirect(String)
     }
 
@@ -25,7 +25,7 @@ struct RemoteOpening: Sendable {
         (self.asksForObject, self.method, self.page) = (asksForObject, method, page)
     }
 
-    /// Creates the opening of a page, on which the guard has decided if `admission` says so.
+    /// Creates the opening of a page. If `admission` is given, the guard has already decided about the opening.
     init(page: NotedPage, _ admission: RemoteAdmission?) {
         self.init(asksForObject: true, method: admission?.method ?? .get, page: page)
         guard let admission else { return }
@@ -130,7 +130,7 @@ extension Calls {
         }
     }
 
-    /// Returns the registered module that answers a remote caller, once it has started; `nil` if it is started.
+    /// Returns the registered module that must be started to answer a remote caller; `nil` if none must be.
     func knownModule(
         of resolution: URLResolution, _ destination: URLDestination, in table: Table
     ) -> LoadedModule? {

@@ -37,7 +37,7 @@ extension Table {
 
     /// The methods with which a remote caller can open a URL by a route; empty if there is none.
     ///
-    /// - Parameter missing: A method with which it cannot; `nil` if that is not known.
+    /// - Parameter missing: A method with which a remote caller cannot open it; `nil` if no such method is known.
     func remoteMethods(of url: URLText, besides missing: RouteMethod? = nil) -> [RouteMethod] {
         routes.table.methods(of: url, besides: missing) { remoteDeclaration(of: $0) != nil }
     }
@@ -82,7 +82,7 @@ extension Calls {
 
     /// Finds what a URL leads to for a remote caller: the most specific of the routes that lead to something remote,
     /// then `scheme://target/action`, then the fallback of the scheme. If nothing remote is found, the program's
-    /// handler of missing targets is asked: for names that are absent and for names that are not remote alike.
+    /// handler for missing targets and actions is used, whether the names are absent or only not remote.
     func resolveRemotely(_ url: URLText, _ method: RouteMethod, in table: Table) -> RemoteResolution {
         var steps = 0
         var (passedOver, named): (RouteEntry?, RouteEntry?)

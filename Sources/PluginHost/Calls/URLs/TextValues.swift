@@ -24,7 +24,7 @@ extension RawText {
         return number == .min ? nil : -number
     }
 
-    /// The text as an integer that may be written with a point, which then has digits on both sides, or an exponent.
+    /// The text as an integer that may have a point with digits on both sides, or an exponent.
     private var wholeNumber: Int64? {
         let isNegative = first == UInt8(ascii: "-")
         let start = isNegative || first == UInt8(ascii: "+") ? 1 : 0
@@ -38,7 +38,7 @@ extension RawText {
         let total = whole.count + fraction.count
         let zeros = digits.reversed().prefix { $0 == UInt8(ascii: "0") }.count
         if zeros == total { return 0 }
-        // The number is the digits without the last zeros, times this power of ten.
+        // The number is the digits without the trailing zeros, times this power of ten.
         let power = exponent - fraction.count + zeros
         guard power >= 0 else { return nil }
         var number: Int64 = 0
@@ -52,7 +52,7 @@ extension RawText {
 
     private var isDigits: Bool { !isEmpty && allSatisfy { (0x30...0x39).contains($0) } }
 
-    /// The text as an exponent. A very large one is cut off, far beyond every number of 64 bits.
+    /// The text as an exponent. A very large exponent is capped, far beyond the exponents of numbers of 64 bits.
     private var exponent: Int? {
         let isNegative = first == UInt8(ascii: "-")
         let digits = part(isNegative || first == UInt8(ascii: "+") ? 1 : 0, count)

@@ -45,8 +45,8 @@ struct URLArguments: ~Copyable {
     /// Lends the parameters of a URL as the entries of a call.
     ///
     /// - Parameter body: Called with the entries and the number of query items that were dropped.
-    /// - Throws: `mistypedParameter` for text that is not a value of the declared type, `unknownParameter` for a group or
-    ///   a default that the action does not declare, and for a name that a URL cannot set.
+    /// - Throws: `mistypedParameter` for text that is not a value of the declared type, `unknownParameter` for a group
+    ///   or a default that the action does not declare, and for a name that a URL cannot set.
     @inline(__always)
     static func lend<Result>(
         of resolution: URLResolution, to endpoint: Unmanaged<Endpoint>?,
@@ -93,8 +93,8 @@ struct URLArguments: ~Copyable {
         return all
     }
 
-    /// Returns the parameters that the caller passes, followed by the declared ones of the URL in declared order, and by
-    /// the others.
+    /// Returns the parameters that the caller passes, followed by the declared ones of the URL in declared order, and
+    /// by the others.
     @inline(__always)
     private func inOrder() -> UnsafeBufferPointer<plugin_entry> {
         var end = given.count + count

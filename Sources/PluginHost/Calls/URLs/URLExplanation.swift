@@ -1,6 +1,6 @@
 public import PluginABI
 
-/// The explanation of what a URL leads to, and why: the answer of ``PluginHost/resolve(_:method:_:origin:)``.
+/// The explanation of what a URL leads to, and why: the result of ``PluginHost/resolve(_:method:_:origin:)``.
 public struct URLExplanation: Sendable {
     /// The URL as it was given.
     public let url: String
@@ -21,8 +21,8 @@ public struct URLExplanation: Sendable {
     public internal(set) var methods: [RouteMethod] = []
     /// The demands of the action on other programs.
     public internal(set) var demands: [String] = []
-    /// The reason why the URL cannot be opened; `nil` if it can, as far as the guard, the interceptors and the action
-    /// itself let it.
+    /// The reason why the URL cannot be opened; `nil` if it can be, unless the guard, an interceptor or the action
+    /// itself refuses the call.
     public internal(set) var error: PluginError?
     /// The other routes that match the URL.
     public internal(set) var others: [Other] = []
@@ -47,7 +47,7 @@ public struct URLExplanation: Sendable {
 }
 
 extension Calls {
-    /// Explains a URL, without calling anything. Takes as long as opening it two or three times: finds all routes that
+    /// Explains a URL, without calling anything. Takes two to three times as long as opening it: finds all routes that
     /// match, then the one that decides, and compares them.
     ///
     /// - Parameter isBrief: Whether to find only the route that decides, without other routes, methods and parameters.

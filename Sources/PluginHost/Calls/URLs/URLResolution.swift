@@ -63,7 +63,7 @@ extension Table {
 }
 
 extension URLText {
-    /// Target and action of a URL of the form `scheme://target/action`; `nil` for other URLs, and for other schemes
+    /// Target and action of a URL of the form `scheme://target/action`; `nil` for other URLs, and for schemes other
     /// than those of the program. Decodes the slashes in the action's text, so no pattern can be matched afterwards.
     func targetAndAction(_ schemes: Set<String>) -> (target: plugin_string, action: plugin_string)? {
         guard let (target, action) = namedSegments(schemes) else { return nil }

@@ -7,7 +7,7 @@ import Synchronization
 
 extension Calls {
     /// Starts a module for a call. In mode `.synchronous`, blocks the thread until it has started and returns `nil`:
-    /// the caller must look again. In mode `.any`, stores the call until then.
+    /// the caller must repeat the lookup. In mode `.any`, stores the call until then.
     func start(
         _ module: LoadedModule, for address: @autoclosure () -> WaitingAddress,
         _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ thread: ThreadContext, _ record: CallRecord
@@ -18,7 +18,7 @@ extension Calls {
             return nil
         }
         let start = try begin(module, parent: call.parent, call.caller)
-        // It may have been started on this thread.
+        // The module may have been started on this thread.
         if start.isOver { return try check(start, of: module, for: call) }
         return try keep(.start(start, module), address(), entries, call, thread, record)
     }
@@ -69,7 +69,7 @@ extension Calls {
         return start
     }
 
-    /// Returns the modules that run a call or wait for it, and the one that makes a call for it.
+    /// Returns the modules that run a call and the calls that led to it, and the module that makes a call within it.
     static func generations(
         callingFrom token: plugin_token, _ caller: Unmanaged<Generation>? = nil
     ) -> [Generation] {
@@ -77,7 +77,7 @@ extension Calls {
     }
 
     /// - Throws: The reason why the module does not serve, if it is still registered in the table.
-    /// - Returns: `nil`: the caller must look again.
+    /// - Returns: `nil`: the caller must repeat the lookup.
     func check(_ start: StartRequest, of module: LoadedModule, for call: Call) throws(PluginError) -> plugin_token? {
         try check(start, of: module, parent: call.parent, call.caller)
         return nil
@@ -96,7 +96,7 @@ extension Calls {
 
     /// Starts the modules that offer a service or subscribe to an event, one after the other.
     ///
-    /// - Returns: Whether there were any, so that the caller must look again.
+    /// - Returns: Whether there were any, so that the caller must repeat the lookup.
     func startAll(
         _ modules: [LoadedModule]?, within timeout: Int64 = 0, parent: plugin_token? = nil
     ) throws(PluginError) -> Bool {
@@ -109,7 +109,7 @@ extension Calls {
         return true
     }
 
-    /// Returns the current table. If the module that a URL leads to is only known, starts it first.
+    /// Returns the current table. If the module that a URL leads to is only registered, starts it first.
     func tableStarting(_ url: RawText, isRemote: Bool, method: RouteMethod) throws(PluginError) -> Table {
         while true {
             let table = registry.table
@@ -122,7 +122,7 @@ extension Calls {
         }
     }
 
-    /// Returns the current table. If the module that has a target is only known, starts it first.
+    /// Returns the current table. If the module that has a target is only registered, starts it first.
     func tableStarting(target: String) -> Table {
         let table = registry.table
         guard let module = table.contents.known.target(target)?.module, (try? start(module)) != nil else {
@@ -131,7 +131,7 @@ extension Calls {
         return registry.table
     }
 
-    /// Returns the current table. If modules that offer a service are only known, starts them first.
+    /// Returns the current table. If modules that offer a service are only registered, starts them first.
     func tableStarting(service: String) -> Table {
         let table = registry.table
         guard let modules = table.knownServices[service], (try? startAll(modules)) != nil else { return table }

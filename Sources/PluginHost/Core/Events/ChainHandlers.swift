@@ -29,7 +29,7 @@ final class ChainHandlers: Sendable {
 
     func handlers(of event: String) -> [Handler] { state.withLock { $0.handlers.filter { $0.events.contain(event) } } }
 
-    /// - Returns: The number by which it can be removed.
+    /// - Returns: The number by which the handler can be removed.
     func add(_ events: Events, _ body: Body) -> Int {
         state.withLock { state in
             state.count += 1

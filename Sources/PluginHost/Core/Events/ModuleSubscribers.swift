@@ -9,7 +9,7 @@ final class ModuleSubscribers: @unchecked Sendable {
     private let event: plugin_string
     /// The handlers in the order of the modules. The endpoints are never freed; the list is freed with this object.
     let endpoints: UnsafeBufferPointer<Unmanaged<Endpoint>>
-    /// Whether all of them are synchronous, and none is still to be started.
+    /// Whether all subscribers are synchronous, and no registered module subscribes to the event.
     let areSynchronous: Bool
 
     private init(_ event: String, _ endpoints: [Unmanaged<Endpoint>], areSynchronous: Bool) {
@@ -27,7 +27,8 @@ final class ModuleSubscribers: @unchecked Sendable {
 
     /// Returns the subscribers of each event among these modules.
     ///
-    /// - Parameter known: The registered modules, whose events have an entry even if no module of the others subscribes.
+    /// - Parameter known: The registered modules. An event to which one of them subscribes has an entry even if none of
+    ///   the others subscribes to it.
     static func index(of generations: [Generation], besides known: KnownModules) -> NameIndex<ModuleSubscribers> {
         var endpoints: [String: [Endpoint]] = [:]
         for generation in generations {

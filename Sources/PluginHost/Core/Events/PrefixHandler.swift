@@ -25,9 +25,9 @@ extension [PrefixHandler] {
         }
     }
 
-    /// The handlers in the order in which they are asked: those with longer prefixes first.
+    /// The handlers in the order in which they are called: those with longer prefixes first.
     var inOrder: [PrefixHandler] {
-        // Sorting is not stable by contract, hence the index.
+        // The sort is not guaranteed to be stable, hence the index.
         enumerated().sorted { ($1.element.prefix.utf8.count, $0.offset) < ($0.element.prefix.utf8.count, $1.offset) }
             .map(\.element)
     }

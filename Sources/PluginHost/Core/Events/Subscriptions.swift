@@ -49,7 +49,7 @@ final class EventBoard: Sendable {
         return (known ?? []).filter { number ?? .max > $0.lastMissed }.map(\.object)
     }
 
-    /// Returns the program as a subscriber to an event; `nil` if it does not handle it. Only for readers of a table:
+    /// Returns the program as a subscriber to an event; `nil` if the program does not handle the event. Only for readers of a table:
     /// within `Registry.read`, for which the object lives.
     ///
     /// - Parameter hash: The hash of the event's name.
@@ -96,8 +96,8 @@ final class EventBoard: Sendable {
 
     /// Stores a sticky event, replacing an earlier one of the same name.
     ///
-    /// - Returns: The number of the event. It decides how a subscriber receives the event, exactly once: when the
-    ///   subscriber is added, or from this post.
+    /// - Returns: The number of the event. It determines whether a subscriber receives the event from this post or when
+    ///   the subscriber is added, and so only once.
     func keep(_ name: String, _ parameters: Parameters) -> Int {
         state.withLock { state in
             state.sticky.removeAll { $0.isNamed(name) }
@@ -107,8 +107,8 @@ final class EventBoard: Sendable {
         }
     }
 
-    /// Returns the sticky events that were posted before a module was added. It receives all later ones when they are
-    /// posted.
+    /// Returns the sticky events that were posted before a module was added. The module receives all later ones when
+    /// they are posted.
     func admit(_ newcomer: Generation) -> [StickyEvent] {
         state.withLock { state in
             newcomer.lastMissedEvent.store(state.stickyCount, ordering: .releasing)

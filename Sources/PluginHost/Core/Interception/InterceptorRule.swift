@@ -11,7 +11,7 @@ public struct InterceptorRule: Sendable, Hashable, CustomStringConvertible {
     public var module: String
     /// The name of the interceptor in the module's manifest.
     public var name: String
-    /// The calls that it sees.
+    /// The calls that the interceptor sees.
     public var scope: InterceptionScope
     /// The priority; interceptors with a higher one are further out. Among interceptors of equal priority, rules are
     /// further out than those that the program adds with `intercept`, and the first rule is outermost.
@@ -25,7 +25,7 @@ public struct InterceptorRule: Sendable, Hashable, CustomStringConvertible {
     /// - Parameters:
     ///   - module: The name of the module.
     ///   - name: The name of the interceptor in the module's manifest.
-    ///   - scope: The calls that it sees.
+    ///   - scope: The calls that the interceptor sees.
     ///   - priority: The priority; interceptors with a higher one are further out.
     ///   - optional: Whether calls are made without the interceptor while the module is unavailable.
     public init(

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The modules, and the program, that hold an object, for the status. Only what the code of a module holds by itself is
-/// counted, not what the host holds during a call. Exact for up to three modules, and 65,535 times each.
+/// The modules and the program that hold an object, for the status. Counts what a module's own code holds, not what the
+/// host holds during a call. Exact for up to three holders that each hold the object up to 65,535 times.
 struct ObjectHolders: ~Copyable {
     // A generation, which is never freed, in the upper 48 bits, and how often it holds the object; 0 if free.
     private let first = Atomic<UInt64>(0)
@@ -14,7 +14,7 @@ struct ObjectHolders: ~Copyable {
         UInt64(UInt(bitPattern: holder.toOpaque())) << 16
     }
 
-    /// Removes all. Only before the object has a holder.
+    /// Removes all holders. Must be called only before the object has a holder.
     func removeAll() {
         first.store(0, ordering: .relaxed)
         second.store(0, ordering: .relaxed)

@@ -76,7 +76,7 @@ enum ObjectTable {
 
     /// Creates an object with one holder. Returns 0 if 16 million objects exist.
     ///
-    /// - Parameter isHeldByMaker: Whether code of the module that the type belongs to is the holder, not the host.
+    /// - Parameter isHeldByMaker: Whether the holder is the module that the type belongs to, and not the host.
     static func create(
         _ type: ObjectTypeEntry, _ instance: UnsafeMutableRawPointer?,
         _ destroy: (@convention(c) (UnsafeMutableRawPointer?) -> Void)?, isHeldByMaker: Bool = false
@@ -152,7 +152,8 @@ enum ObjectTable {
 
     /// Removes a holder: code of this generation.
     static func release(_ handle: plugin_object, for holder: Unmanaged<Generation>) -> Bool {
-        // Before the object may be gone. If it already is, and its slot has another one, nothing must change.
+        // Done first, because the object may be gone afterwards. If it is already gone and its slot has another object,
+        // nothing may change.
         if isHeld(handle) { slot(of: handle)?.pointee.holders.remove(holder) }
         return release(handle)
     }

@@ -9,7 +9,7 @@ import Synchronization
 final class ProgramTypes: Sendable {
     private let types = Mutex<[String: ObjectTypeEntry]>([:])
 
-    /// Returns the type with a declaration.
+    /// Returns the type that a declaration describes.
     ///
     /// - Parameters:
     ///   - declaration: JSON, as in a manifest.

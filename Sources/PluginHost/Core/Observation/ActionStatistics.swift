@@ -5,8 +5,8 @@ import Synchronization
 public struct ActionStatistics: Sendable {
     /// The name of the module.
     public let module: String
-    /// Target and action (`A/fetchDetail`), type and action (`Cursor#next`), the event of a subscriber (`!shop.sold`), a
-    /// hook (`@setUp`) or an interceptor (`~limit`).
+    /// Target and action (`A/fetchDetail`), type and action (`Cursor#next`), the event of a subscriber (`!shop.sold`),
+    /// a hook (`@setUp`) or an interceptor (`~limit`).
     public let action: String
     /// The exact number of calls, including those that are running and those that were refused because of their
     /// parameters.

@@ -15,7 +15,7 @@ struct Durations: ~Copyable, Sendable {
     /// `nil` before the first duration, then constant. Safe, because everything in it is atomic.
     private nonisolated(unsafe) let buckets = Atomic<UnsafeMutablePointer<Buckets>?>(nil)
 
-    /// The scale ends at 2^43 nanoseconds, more than two hours; anything longer counts as that.
+    /// The scale ends at 2^43 nanoseconds, more than two hours; longer durations count in the last bucket.
     private static let powers = 43
     private static let bucketCount = (powers - 2) * 8
 
@@ -55,8 +55,8 @@ struct Durations: ~Copyable, Sendable {
             longest: buckets.pointee.longest.load(ordering: .relaxed))
     }
 
-    /// Returns the bucket of a duration. Each number below 8 has its own; above that the highest bit and the three bits
-    /// after it determine the bucket.
+    /// Returns the bucket of a duration. Each number below 8 has a bucket of its own; for larger numbers, the highest
+    /// bit and the three bits after it determine the bucket.
     fileprivate static func bucket(of nanoseconds: UInt64) -> Int {
         if nanoseconds < 8 { return Int(nanoseconds) }
         let power = 63 - nanoseconds.leadingZeroBitCount

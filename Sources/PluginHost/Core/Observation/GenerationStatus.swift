@@ -30,17 +30,18 @@ public struct GenerationStatus: Sendable {
     /// The memory that is mapped for its image, in bytes. It stays mapped when the generation is retired. 0 for an
     /// isolated module, whose image is not in this process.
     public let mappedBytes: Int
-    /// The id of the process of its own in which the module runs; `nil` if it runs in this process, or has ended.
+    /// The id of the worker in which the module runs; `nil` if the module runs in this process, or its worker has
+    /// ended.
     public let process: Int32?
     /// The parts of its sandbox, and the limits, that the system lacks, each with the reason; empty if nothing is
     /// missing. See ``IsolationRule/Sandbox``.
     public let missingProtections: [String]
-    /// The memory and the processor time of that process, when this status was made; `nil` if there is no such process,
-    /// or `/proc` is not mounted.
+    /// The memory and the processor time of the worker when this status was made; `nil` if there is no worker, or
+    /// `/proc` is not mounted.
     public let usage: ProcessUsage?
-    /// How that process ended, as a sentence, if it ended by itself, or was ended because it hung; otherwise `nil`.
+    /// How the worker ended, as a sentence, if it ended by itself, or was ended because it hung; otherwise `nil`.
     public let crash: String?
-    /// The last lines that the process wrote to standard output, standard error and the log before its ``crash``: at
+    /// The last lines that the worker wrote to standard output, standard error and the log before its ``crash``: at
     /// most 20 lines and 4 KiB, with control characters escaped. Empty if it has not crashed.
     public let lastWords: [String]
 
@@ -77,7 +78,7 @@ public struct GenerationStatus: Sendable {
         (self.state, self.since) = (state, since)
         calls = state == .retired ? [] : generation.statusOfCalls
         objects = generation.objectCount.load(ordering: .relaxed)
-        // Looks at every object, so only where it matters.
+        // Done only when needed, because it looks at every object.
         let isHeld = state == .draining && objects > 0
         heldObjects = isHeld ? HeldObjects.all { $0.generation === generation && $0.isOfValues } : []
         hasHandedOver = generation.hasHandedOver.load(ordering: .relaxed)

@@ -1,6 +1,6 @@
 import PluginABI
 
-/// Objects of one type that still have holders, and therefore keep the generation that made them.
+/// Objects of one type that still have holders, and therefore keep their generation in use.
 public struct HeldObjects: Sendable, Hashable, CustomStringConvertible {
     /// The module that made the objects; `nil` for objects and callbacks of the program.
     public let module: String?
@@ -21,7 +21,7 @@ public struct HeldObjects: Sendable, Hashable, CustomStringConvertible {
 
     /// Advice about objects that are held for too long.
     package static let advice =
-        "A holder lets go of an object by dropping its last Object or Callback (in Swift) or with object_release (in C)."
+        "A holder releases an object by dropping its last Object or Callback (in Swift) or with object_release (in C)."
 }
 
 extension HeldObjects {

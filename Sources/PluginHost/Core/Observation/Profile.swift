@@ -59,7 +59,7 @@ public struct HostProfile: Sendable {
                 "args": entry.module.map { ["module": .string($0)] } ?? [:],
             ]
             if isMoment {
-                (event["ph"], event["s"]) = ("i", "t")  // A moment of its thread.
+                (event["ph"], event["s"]) = ("i", "t")  // An instant event of its row.
             } else {
                 rows[row].end = entry.start + entry.duration
                 (event["ph"], event["dur"]) = ("X", .double(entry.duration / .microseconds(1)))
@@ -121,7 +121,7 @@ final class Profiler: Sendable {
     /// - Parameters:
     ///   - name: The name, of which the first `PLUGIN_MARK_NAME_MAX_BYTES` bytes are kept.
     ///   - module: The module that sets it; `nil` for the program.
-    ///   - duration: How long the work took, in nanoseconds. At most the time since the creation of the host counts.
+    ///   - duration: How long the work took, in nanoseconds; limited to the time since the host was created.
     func mark(_ name: plugin_string, module: String?, lasting duration: Int64) {
         let end = monotonicNow()
         let hasRoom = marks.withLock { marks in

@@ -25,9 +25,9 @@ struct DeclaredServices: Sendable, Equatable {
         PathKey("(program) \(service.name) \(service.version) \(service.priority)")
     }
 
-    /// Determines which services are registered. Each service of the program is registered, then each file whole or not
-    /// at all, in the order of their names, unless it conflicts with what is before it. The result depends only on what
-    /// is present, never on the order in which it was added.
+    /// Determines which services are registered. The services of the program come first, one by one, then the service
+    /// files in the order of their names, each whole or not at all; anything that conflicts with what comes before it
+    /// is left out. The result depends only on what is present, never on the order in which it was added.
     ///
     /// - Parameters:
     ///   - modules: The modules that are started.

@@ -54,7 +54,7 @@ final class Endpoint: @unchecked Sendable {
     /// the bytes belong to the module and live as long as the process.
     let nameBytes: plugin_string
     var name: String { nameBytes.text }
-    /// Returns the name of the action without the target's, which is in front of it.
+    /// Returns the name of the action without the preceding name of the target.
     func name(after target: String) -> plugin_string { name(afterBytes: target.utf8.count) }
 
     /// Returns the name of the action without that of its target, which is `count` bytes long.
@@ -68,8 +68,8 @@ final class Endpoint: @unchecked Sendable {
     let instances: InstanceProvider?
     /// The demands of the action on other programs, which the guard checks.
     let demands: [String]
-    /// Whether it is code of a module and appears in the statistics. Callbacks and the endpoints by which the host
-    /// replaces an action do not.
+    /// Whether it is code of a module and appears in the statistics. Callbacks, and the endpoints that stand in for an
+    /// action, do not.
     private var isListed: Bool { !generation.isProgram && !isVariadic }
     /// Admits one call at a time, if the module or the target is serial.
     let gate: SerialGate?

@@ -50,8 +50,8 @@ final class Generation: @unchecked Sendable {
     let isHanging = Atomic(false)
     /// Whether its start was abandoned, or it stops: no further step of its start begins.
     let isEnding = Atomic(false)
-    /// The last code that was called since it serves (`didStart`, subscribers to missed events) and that a change may
-    /// have gone on without. The group is empty when that code and the code before it have ended.
+    /// The code called last since the generation began to serve (`didStart`, subscribers to missed events); a change
+    /// may have gone on without waiting for it. The group is empty when that code and the code before it have ended.
     let codeAfterStart = Mutex<DispatchGroup?>(nil)
 
     /// The number of its objects and callbacks that still have a holder.
@@ -215,7 +215,7 @@ extension Generation {
     /// The number of calls that are running in it.
     var callsInFlight: Int { runningCalls().count { $0.belongs(to: self) } }
 
-    /// Adds code to that which is called since the module serves.
+    /// Adds to the code that is called after the module has begun to serve.
     ///
     /// - Returns: The code before it, and a group to leave when the new code has ended.
     func addCodeAfterStart() -> (previous: DispatchGroup?, end: DispatchGroup) {

@@ -12,7 +12,7 @@ struct KnownManifest: Sendable {
     /// Returns `nil` if the text is not a manifest.
     ///
     /// - Parameters:
-    ///   - index: The outline as bytes. If it is there, the text is not read yet.
+    ///   - index: The outline as bytes. If it is not empty, the text is not read yet.
     ///   - abiMinor: The minor version of the binary interface that the module was built for.
     init?(_ text: KnownText, _ index: KnownText = KnownText(""), abiMinor: UInt16) {
         (self.text, self.abiMinor) = (text, abiMinor)
@@ -25,8 +25,8 @@ struct KnownManifest: Sendable {
         (outline, read) = (ModuleOutline(parsed), parsed)
     }
 
-    /// The manifest, read from the text. If that cannot be read although the outline was written from it, the result
-    /// has no actions: what the module offers becomes known when it is started.
+    /// The manifest, read from the text. If the text cannot be read although the outline was written from it, the
+    /// result has no actions: what the module offers becomes known when it is started.
     var manifest: ModuleManifest {
         read ?? text.withBytes { try? ModuleManifest(parsing: $0, abiMinor: abiMinor) } ?? ModuleManifest(outline)
     }

@@ -1,8 +1,8 @@
 import PluginABI
 import PluginFile
 
-/// The registered modules of a table: they are known, and start when they are first needed. What they offer is found
-/// here when the table has nothing that is started under that name.
+/// The registered modules of a table: they are known, and start when they are first needed. What they offer is looked
+/// up here if no started module offers anything under that name.
 final class KnownModules: Sendable {
     static let none = KnownModules([])
 
@@ -48,21 +48,21 @@ final class KnownModules: Sendable {
     /// Returns the modules with these names, as far as they are known.
     func modules(named names: Set<String>) -> [LoadedModule] { names.sorted().compactMap { byName[$0] } }
 
-    /// Returns these modules without others.
+    /// Returns these modules without those that have the given names.
     ///
-    /// - Parameter names: The names of the others, which need not be among these.
+    /// - Parameter names: The names of the modules to leave out. Other names are ignored.
     func without(_ names: Set<String>) -> KnownModules {
         let rest = modules.filter { !names.contains($0.name) }
         return rest.count == modules.count ? self : KnownModules(rest, from: self)
     }
 
-    /// Returns the routes of the modules that are not among others.
+    /// Returns the routes of the modules that `other` does not contain.
     func routes(besides other: KnownModules) -> [RouteEntry] {
         if self === other || modules.isEmpty { return [] }
         return ListChange(from: other.modules, to: modules).new.flatMap(\.routes)
     }
 
-    /// Returns an index of other modules. It is derived from this one if this one contains most of them.
+    /// Returns an index of other modules. The index is derived from this one if this one contains most of them.
     func changed(to other: [LoadedModule]) -> KnownModules {
         other.elementsEqual(modules, by: ===) ? self : KnownModules(other, from: self)
     }
@@ -155,7 +155,7 @@ extension String {
     var isHostEvent: Bool { ["host.", "module.", "configuration."].contains { beginsWithBytes(of: $0) } }
 }
 
-/// A module whose routes are in the table, whether it is started or only known.
+/// A module whose routes are in the table, whether it is started or only registered.
 protocol RouteOwner: AnyObject {
     var name: String { get }
     var routes: [RouteEntry] { get }

@@ -2,8 +2,8 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// A module whose code is in the process and whose description was checked: what a generation is created from. Or,
-/// while it is only known, what is known about it without opening its file.
+/// A module whose code is in the process and whose description was checked, from which generations are created; or a
+/// registered module, with what is known about it without opening its file.
 final class LoadedModule: @unchecked Sendable {
     // The pointers point to static data of an image that is never unmapped; only one queue uses the mutable state.
 
@@ -12,7 +12,7 @@ final class LoadedModule: @unchecked Sendable {
     let toolchain: String
     let abiMinor: UInt16
     let outline: ModuleOutline
-    /// The manifest; `nil` if the module is only known and its manifest has not been needed yet.
+    /// The manifest; `nil` if the module is only registered and its manifest has not been needed yet.
     private let readManifest: Mutex<ModuleManifest?>
     /// Its routes in the form of the registry.
     private(set) var routes: [RouteEntry]
@@ -21,17 +21,17 @@ final class LoadedModule: @unchecked Sendable {
     private(set) var functions: [String: plugin_function]
     /// The factories by target.
     private(set) var factories: [String: plugin_factory]
-    /// The process in which its code is, if it is isolated; the description stands for that of the module.
+    /// The process that runs its code, if it is isolated; the description then stands in for that of the module.
     let process: (any ModuleProcess)?
     /// Whether its file was opened. If not, it has no description, functions or factories.
     let isOpen: Bool
-    /// The common part of a known module and the module in its opened file: the names that are in the table.
+    /// The identity that a registered module and the module loaded from its file share if their manifests are equal.
     private(set) var registration = Registration()
     /// What is known of a module that is not open.
     private let known: KnownManifest?
     /// The program of the host in which the module is known, which owns ``declared``.
     private let program: Generation?
-    /// The endpoints that stand for its actions while it is only known, by name.
+    /// The endpoints that stand in for its actions while it is only registered, by name.
     private let declared = Mutex<[String: Endpoint]>([:])
     /// Whether a generation was created from it. Its globals are then no longer in their initial state, so the file is
     /// loaded again before the module serves again.
@@ -52,7 +52,7 @@ final class LoadedModule: @unchecked Sendable {
         program = nil
     }
 
-    /// Creates a module that is only known.
+    /// Creates a registered module.
     ///
     /// - Parameters:
     ///   - staged: The stand-in for the copy of its file, which does not exist.
@@ -75,8 +75,8 @@ final class LoadedModule: @unchecked Sendable {
 
     private nonisolated(unsafe) static let noDescription = UnsafePointer.immortal(plugin_module())
 
-    /// Returns the stand-in for an action while the module is only known: an endpoint with the same declaration, which
-    /// is not called. `nil` if the module is opened. May be called from any thread.
+    /// Returns the stand-in for an action while the module is only registered: an endpoint with the same declaration,
+    /// which is not called. `nil` if the module is opened. May be called from any thread.
     func declaredEndpoint(_ name: String, _ action: ModuleManifest.Action) -> Endpoint? {
         guard let program else { return nil }
         return declared.withLock { declared in
@@ -91,8 +91,8 @@ final class LoadedModule: @unchecked Sendable {
         }
     }
 
-    /// Takes over the names of the module that was known of the same file, so that changes of its routes at run time
-    /// stay in effect.
+    /// Takes over the identity and the routes of the registered module of the same file, so that changes of its routes
+    /// at run time stay in effect.
     func takeOver(_ known: LoadedModule) {
         guard manifest == known.manifest else { return }
         (registration, routes) = (known.registration, known.routes)
@@ -106,7 +106,7 @@ final class LoadedModule: @unchecked Sendable {
         if !isLinked { (functions, factories) = ([:], [:]) }
     }
 
-    /// The manifest. If the module is only known, it is read when it is first needed. May be called from any thread.
+    /// The manifest. That of a registered module is read when it is first needed. May be called from any thread.
     var manifest: ModuleManifest {
         readManifest.withLock { present in
             if let present { return present }

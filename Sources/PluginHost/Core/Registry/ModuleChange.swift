@@ -7,7 +7,8 @@ struct ListChange<Element: AnyObject> {
     /// Whether those that are in both lists have the same order in both.
     let keepsOrder: Bool
 
-    /// Takes time in proportion to the lists, but little for the elements that they share at the beginning and the end.
+    /// Takes time proportional to the length of the lists, but little for the elements that they share at the beginning
+    /// and the end.
     init(from before: [Element], to after: [Element]) {
         let shorter = min(before.count, after.count)
         var (start, end) = (0, 0)
@@ -29,9 +30,10 @@ struct ListChange<Element: AnyObject> {
 typealias ModuleChange = ListChange<Generation>
 
 extension ListChange where Element == Generation {
-    /// Whether something that is made from a certain part of the modules stays the same, including its order.
+    /// Whether something that is made from one kind of part of the modules, such as their services, stays the same,
+    /// including its order.
     ///
-    /// - Parameter lack: Whether a generation has no such part.
+    /// - Parameter lack: Returns whether a generation has no such part.
     func leaves(_ lack: (Generation) -> Bool) -> Bool { keepsOrder && gone.allSatisfy(lack) && new.allSatisfy(lack) }
 
     /// Whether it concerns no more than an eighth of the generations.

@@ -1,6 +1,6 @@
 import PluginABI
 
-/// The process of its own in which the code of an isolated module runs.
+/// The process in which the code of an isolated module runs.
 protocol ModuleProcess: AnyObject, Sendable {
     /// The process id.
     var id: Int32 { get }
@@ -48,7 +48,7 @@ extension Generation {
     /// Whether code of it runs, whether or not the caller still waits.
     var isRunningCalls: Bool { callsInFlight > 0 || hasLateCalls }
 
-    /// Whether a call that has ended for its caller, because it was too late, still runs in its process of its own.
+    /// Whether a call that has ended for its caller, because it was too late, still runs in its own process.
     var hasLateCalls: Bool { module?.process?.hasLateCalls == true }
 
     /// The error of a start during which its process has ended; `nil` if it has not.

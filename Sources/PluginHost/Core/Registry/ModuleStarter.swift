@@ -11,13 +11,14 @@ final class ModuleStarter: Sendable {
 
     private let state = Mutex(State())
 
-    /// - Parameter begin: Called each time that a start is asked for, on the thread that asks for it, with whether it
-    ///   is the first time. Returns immediately, or, on the thread that changes modules, when the start has ended.
+    /// - Parameter begin: Called each time a start is requested, on the thread that requests it. `isNew` is true if the
+    ///   start was not in progress. Returns immediately or, on the thread that changes modules, when the start has
+    ///   ended.
     func set(_ begin: @escaping @Sendable (StartRequest, _ isNew: Bool) -> Void) {
         state.withLock { $0.begin = begin }
     }
 
-    /// Returns the start of a module. It is begun if it is not going on.
+    /// Returns the start of a module, and begins it if it is not in progress.
     ///
     /// - Parameter callers: The modules whose calls wait for it.
     func start(_ name: String, for callers: [Generation] = []) -> StartRequest {
@@ -35,7 +36,8 @@ final class ModuleStarter: Sendable {
     ///
     /// - Parameters:
     ///   - error: The reason why the module does not serve; `nil` if it does, or if the table states the reason.
-    ///   - refused: The callers that the error concerns, if it does not concern all: the others look again.
+    ///   - refused: The callers that the error concerns, if it does not concern all; the others look for the module
+    ///     again.
     func end(_ start: StartRequest, _ error: PluginError?, refusing refused: [Generation]? = nil) {
         state.withLock { state in if state.starts[start.name] === start { state.starts[start.name] = nil } }
         start.end(error, refusing: refused)
@@ -46,7 +48,7 @@ final class ModuleStarter: Sendable {
 final class StartRequest: Sendable {
     private struct State {
         var outcome: PluginError??
-        /// The number of the last generation that was created before the module was being started.
+        /// The number of the last generation that was created before the start of the module began.
         var lastNumber: Int?
         var waiting: [@Sendable () -> Void] = []
         /// The modules whose calls wait for it.
@@ -72,7 +74,7 @@ final class StartRequest: Sendable {
     /// The modules whose calls wait for it. Empty once it has ended.
     var callers: [Generation] { state.withLock(\.callers) }
 
-    /// Whether the start of a generation is part of this one, so that its code cannot wait for it.
+    /// Whether the start of a generation is part of this one, so that the generation's code cannot wait for this one.
     func includes(_ generation: Generation) -> Bool {
         guard generation.isStarting.load(ordering: .relaxed) else { return false }
         return state.withLock { $0.outcome == nil && $0.lastNumber.map { generation.number > $0 } == true }

@@ -72,7 +72,7 @@ final class NameIndex<Element: AnyObject & Sendable>: @unchecked Sendable {
         while true {
             next = (next + 1) & mask
             guard slots[next].element != nil else { break }
-            // An element is found from its first choice on, so it may move to any slot from there on.
+            // An element's search begins at its preferred slot, so the element may move to any slot from there on.
             let first = Int(truncatingIfNeeded: slots[next].hash) & mask
             guard (next - first) & mask >= (next - gap) & mask else { continue }
             slots[gap] = slots[next]

@@ -51,8 +51,8 @@ final class NameTable: @unchecked Sendable {
         }
     }
 
-    /// Makes a table that differs from another one in a few generations. Takes less time than a new table with the same
-    /// content, which is the rule: one module among many is added, replaced or removed.
+    /// Makes a table that differs from another one in a few generations. Takes less time than making the same table
+    /// anew. This is the usual case: one module among many is added, replaced or removed.
     ///
     /// - Parameters:
     ///   - before: The other table, which has no more than half and no less than an eighth of its slots in use with
@@ -98,7 +98,7 @@ final class NameTable: @unchecked Sendable {
         while true {
             next = (next + 1) & mask
             guard slots[next].endpoint != nil else { break }
-            // An element is found from its first choice on, so it may move to any slot from there on.
+            // An element's search begins at its preferred slot, so the element may move to any slot from there on.
             let first = Int(truncatingIfNeeded: slots[next].hash) & mask
             guard (next - first) & mask >= (next - gap) & mask else { continue }
             slots[gap] = slots[next]

@@ -98,7 +98,8 @@ final class Registry: Sendable {
         }
     }
 
-    /// Sets which modules are late, and shows them a table with them and with what is published or proposed.
+    /// Sets which modules are late, and shows them a table with the late modules and everything that is published or
+    /// proposed.
     ///
     /// - Parameter arrange: Puts generations into the order of a table.
     func setLate(_ generations: [Generation], _ arrange: @escaping @Sendable ([Generation]) -> [Generation] = { $0 }) {
@@ -183,7 +184,7 @@ final class Registry: Sendable {
     /// - Parameters:
     ///   - known: The registered modules; `nil` if they stay the same.
     ///   - routes: A change of the routes that may be the one that the modules bring about.
-    ///   - absences: The modules that are not served; `nil` if they stay the same.
+    ///   - absences: The unavailable modules; `nil` if they stay the same.
     func publish(
         _ generations: [Generation], _ known: KnownModules? = nil, routes: RouteChange? = nil,
         absences: UnavailableModules? = nil, isStopped: Bool = false

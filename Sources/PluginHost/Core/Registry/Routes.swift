@@ -29,7 +29,7 @@ struct Routes: Sendable {
     ) -> Routes {
         var routes = self
         var (gone, new) = (gone, new)
-        // A module that was known and is started keeps its routes.
+        // A registered module that is started keeps its routes.
         if !gone.isEmpty, !new.isEmpty {
             let kept = Set(gone.map(ObjectIdentifier.init)).intersection(new.map(ObjectIdentifier.init))
             gone.removeAll { kept.contains(ObjectIdentifier($0)) }

@@ -26,12 +26,12 @@ final class Table: Sendable {
     let restingServices: [DeclaredServices.Resting]
     /// The registered modules that must be started before a service is looked up, by the name of the service.
     let knownServices: [String: [LoadedModule]]
-    /// The dead routes, once they are looked for.
+    /// The dead routes, once they have been looked for.
     private let knownDeadRoutes = Mutex<[DeadRoute]?>(nil)
 
     /// The parts that a table is built from.
     struct Contents: Sendable {
-        /// The modules that it serves, in order. Keeps them alive.
+        /// The modules that serve, in order. Keeps them alive.
         var generations: [Generation] = []
         /// The modules that start when they are first needed.
         var known = KnownModules.none
@@ -41,7 +41,7 @@ final class Table: Sendable {
         var declaredServices = DeclaredServices()
         /// The interceptors around calls; `nil` if there are none.
         var interception: Interception?
-        /// The modules that are known but not served.
+        /// The unavailable modules.
         var absences = UnavailableModules()
         /// Whether the host has been shut down.
         var isStopped = false

@@ -1,9 +1,9 @@
 import PluginABI
 import PluginFile
 
-/// Modules that are known but not served, so that callers receive the reason.
+/// Modules that are known but do not serve, so that their callers receive the reason.
 struct UnavailableModules: Equatable, Sendable {
-    /// One module that is not served.
+    /// One unavailable module.
     struct Absence: Equatable, Sendable {
         /// The name and version.
         let module: String

@@ -3,7 +3,7 @@ import CPluginHost
 import PluginABI
 import Synchronization
 
-/// The call contexts of the calls that the program has made with one and that are not over.
+/// The call contexts of the calls that the program has made with a context and that are not over.
 ///
 /// Each has a number that is never reused. The program's call and all calls that it leads to carry the number in
 /// their records, above the 16 bits of their depth: each call computes its depth from that of its parent anyway, so
@@ -49,8 +49,8 @@ enum CallContexts {
 }
 
 extension HostCore {
-    /// A record with a context, which is the parent of the calls that the program makes with it. It stands for no call
-    /// of its own, so it does not count as a level of nested calls.
+    /// A record with a context, which is the parent of the calls that the program makes with it. The record does not
+    /// represent a call, so it does not count as a level of nested calls.
     struct RootCall {
         fileprivate let record: CallRecord
         /// The parent of the calls with the context.

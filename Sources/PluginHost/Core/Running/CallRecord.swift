@@ -84,7 +84,7 @@ struct CallRecord {
     }
 
     /// The time when it began, in nanoseconds of CLOCK_MONOTONIC_COARSE, which advances with CLOCK_MONOTONIC and is up
-    /// to some milliseconds behind it.
+    /// to a few milliseconds behind it.
     var since: Int64 { sinceWord.pointee.load(ordering: .relaxed) }
 
     /// The number of calls in the chain that led to this one, including this one, and the number of their call
@@ -127,7 +127,7 @@ struct CallRecord {
         endpointWord.pointee.store(0, ordering: .releasing)
     }
 
-    /// A flag of `plugin_host_record.flags`: the call never passed its gate.
+    /// A flag of `plugin_host_record.flags`: the call never entered its gate.
     static let isOutsideGate: UInt16 = 1
 
     /// Starts waiting for a reply, and returns the token that the reply must name.

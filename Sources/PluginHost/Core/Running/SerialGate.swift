@@ -39,7 +39,7 @@ final class SerialGate: Sendable {
 
         func holder(of gate: SerialGate) -> plugin_token? { holders[ObjectIdentifier(gate)] }
 
-        /// Returns the gate and those for which the calls inside wait, directly or indirectly.
+        /// Returns the gate and the gates that the calls inside wait for, directly or indirectly.
         func gates(before gate: SerialGate) -> [SerialGate] {
             var gates: [SerialGate] = []
             var unvisited = [gate]
@@ -55,7 +55,7 @@ final class SerialGate: Sendable {
 
     private static let graph = Mutex(Graph())
 
-    private enum Admission { case entered, waiting, circle, needsTasks, undecided }
+    private enum Admission { case entered, waiting, cycle, needsTasks, undecided }
 
     /// Requests admission.
     ///
@@ -73,7 +73,7 @@ final class SerialGate: Sendable {
             var blocked = isBlocking ? ThreadContext.current?.blockedCalls ?? [] : []
             record.addChain(to: &blocked)
             let gates = graph.gates(before: self)
-            if gates.contains(where: { graph.holder(of: $0).map(blocked.contains) ?? false }) { return .circle }
+            if gates.contains(where: { graph.holder(of: $0).map(blocked.contains) ?? false }) { return .cycle }
             if isInTask {
                 let calls = gates.filter(\.spansReplies).flatMap { gate in
                     graph.waiters.filter { $0.gate === gate }.map(\.call) + (graph.holder(of: gate).map { [$0] } ?? [])
@@ -92,7 +92,7 @@ final class SerialGate: Sendable {
         return record.phase(of: call)
     }
 
-    private func circle(_ record: CallRecord) -> PluginError {
+    private func cycle(_ record: CallRecord) -> PluginError {
         let running = Self.graph.withLock { $0.holder(of: self) }.flatMap { CallRecord(token: $0)?.endpoint?.title }
         let name = running.map { ", \($0)," } ?? ""
         return PluginError(
@@ -111,7 +111,7 @@ final class SerialGate: Sendable {
         while true {
             switch ask(record, isBlocking: true, { admitted.signal() }) {
             case .entered: return
-            case .circle: throw circle(record)
+            case .cycle: throw cycle(record)
             case .waiting: return try wait(for: admitted, record)
             case .needsTasks:
                 throw PluginError(
@@ -147,7 +147,7 @@ final class SerialGate: Sendable {
     func enter(_ record: CallRecord, later enter: @escaping @Sendable () -> Void) throws(PluginError) -> Bool {
         switch ask(record, isBlocking: false, { ThreadPool.shared.run(enter) }) {
         case .entered: return true
-        case .circle: throw circle(record)
+        case .cycle: throw cycle(record)
         case .waiting, .needsTasks, .undecided: return false
         }
     }

@@ -37,8 +37,8 @@ struct ThreadContext {
         UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: Atomic<UInt64>.self)
     }
 
-    /// The table that this thread reads. It is another than the published one while the thread resolves a call of a
-    /// module that is about to serve.
+    /// The table that this thread reads. It differs from the published one while the thread resolves a call of a module
+    /// that is about to serve.
     var table: Registry.Kind {
         @inline(__always) get { Registry.Kind(rawValue: pointer.pointee.table).unsafelyUnwrapped }
         nonmutating set { pointer.pointee.table = newValue.rawValue }
@@ -100,7 +100,7 @@ struct ThreadContext {
     @discardableResult
     func count(_ tally: UInt32) -> UInt64 { plugin_host_count_call(pointer, tally) }
 
-    /// Returns a number for a new tally that all threads count, unique in the process, from 0.
+    /// Returns the number of a new tally, which all threads count: unique in the process, from 0.
     static func nextTally() -> UInt32 { UInt32(clamping: tallies.add(1, ordering: .relaxed).oldValue) }
     private static let tallies = Atomic<UInt64>(0)
 
@@ -114,8 +114,8 @@ struct ThreadContext {
     func pop() { pointer.pointee.depth = pointer.pointee.depth - 1 }
 }
 
-/// The pool of records for asynchronous calls. Each thread caches one, for calls that end on the thread where they
-/// began.
+/// The pool of records for asynchronous calls. Each thread caches one record, for calls that end on the thread where
+/// they began.
 enum RecordPool {
     private static let free = Mutex<[UInt32]>([])
 

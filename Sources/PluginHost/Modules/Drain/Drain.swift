@@ -32,7 +32,7 @@ struct Draining: Sendable {
         /// The generation is no longer in the table, but must not be torn down yet.
         case leaving
         case draining
-        /// The generation drains for longer than the drain timeout, which was reported.
+        /// The generation has been draining for longer than the drain timeout, and this was reported.
         case overdue
     }
 
@@ -159,10 +159,10 @@ struct Drain {
 }
 
 extension [Generation] {
-    /// The last generations, in reverse order, that can leave the table at once: building a table takes time in
-    /// proportion to its modules. Code that runs at the end of a generation, and its running calls, may call those
-    /// before it, which are therefore still in the table; and a subscriber is notified of the modules that have left
-    /// before it.
+    /// The last generations, in reverse order, that can leave the table at once, since the time to build a table is
+    /// proportional to the number of its modules. Code that runs at the end of a generation, and its running calls, may
+    /// call earlier generations, so those must still be in the table. A subscriber of `module.removed` must be notified
+    /// of the modules that left before its own.
     fileprivate var leavingTogether: [Generation] {
         var leaving: [Generation] = []
         for generation in reversed() {
@@ -188,7 +188,7 @@ extension Generation {
         plugin_host_fence_heavy()
     }
 
-    /// Whether calls are running, or code of its start is still to run.
+    /// Whether calls are running, or code of the generation's start is still to run.
     fileprivate var isRunningCode: Bool { isRunningCalls || !waitForCodeAfterStart(within: .zero) }
 
     var isDrained: Bool {

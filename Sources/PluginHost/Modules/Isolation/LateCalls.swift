@@ -1,7 +1,7 @@
 import Synchronization
 
 /// The calls in a worker process that have not returned in time. They may still use their instances and objects, so
-/// what destroys these waits for them.
+/// code that destroys these waits until the calls have returned.
 final class LateCalls: Sendable {
     fileprivate struct State {
         /// The number of channels with such calls.

@@ -8,11 +8,11 @@ final class Crashes: Sendable {
     private struct Record {
         /// The digest of the file that has crashed.
         var digest: UInt64 = 0
-        /// The crashes that count.
+        /// The number of crashes since the module last ran for the stable time, or its file changed.
         var count = 0
-        /// The time of the last one, in nanoseconds of CLOCK_MONOTONIC.
+        /// The time of the last crash, in nanoseconds of CLOCK_MONOTONIC.
         var last: Int64 = 0
-        /// How often the module was started again in total.
+        /// How many times the module was started again in total.
         var restarts = 0
     }
 
@@ -134,7 +134,7 @@ struct Restart {
 }
 
 extension ChangeContext {
-    /// Starts an isolated module again: replaces it by another generation of the same file, with its state if the
+    /// Starts an isolated module again: replaces it with another generation of the same file, with its state if the
     /// module hands it over.
     ///
     /// - Throws: `unknownModule` if there is no such module, or it is not isolated; the error of the start, in which

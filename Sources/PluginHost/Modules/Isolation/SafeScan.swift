@@ -4,8 +4,8 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// The safe scan: files are opened by scan processes before the host opens them, so that a file which crashes, exits or
-/// hangs does no harm to the host, and the host knows the names of their modules.
+/// The safe scan: scan processes open files before the host does, so that a file which crashes, exits or hangs does no
+/// harm to the host. They also report the names of the files' modules.
 final class SafeScan: Sendable {
     private let workers: Workers
     /// How long the constructors or the entry function of a file may take.
@@ -31,7 +31,8 @@ final class SafeScan: Sendable {
         }
     }
 
-    /// The share of the time limit after which a file that is opened after others in a process is opened alone instead.
+    /// The share of the time limit that a file may take if it is not the only one in its process. After that, it is
+    /// opened alone.
     private static let patienceShare = 0.25
 
     /// Opens files in scan processes. Must be called before the host opens them.
@@ -67,7 +68,7 @@ final class SafeScan: Sendable {
             }
             do throws(PluginError) {
                 let outcome = try run(rest, limit * Self.patienceShare)
-                // After a file that ends the process or hangs, another process goes on.
+                // After a file that ends the process or hangs, another process opens the remaining files.
                 for (finding, name) in zip(outcome.findings, outcome.names) {
                     let file = rest.removeFirst()
                     findings.names[file.number] = name

@@ -31,7 +31,7 @@ struct ScanProcess {
         /// Other code of the program has reaped it.
         case unknown
 
-        /// What it did, for a sentence.
+        /// What the process did, as the predicate of a sentence.
         var description: String {
             switch self {
             case .exited(let code): "exited with code \(code)"
@@ -83,7 +83,7 @@ struct ScanProcess {
     ///   - limit: How long the constructors or the entry function of a file may take.
     ///   - names: Whether the names of the modules are wanted.
     ///   - describes: Whether the description of the module in the only file is wanted, with its types.
-    ///   - without: The types whose code must not run to find out what they are.
+    ///   - without: The types that are not derived, so that their code does not run.
     /// - Throws: `openFailed` if the process cannot be started.
     static func run(
         _ files: some Collection<StagedFile>, program: String, limit: Duration, names: Bool = false,

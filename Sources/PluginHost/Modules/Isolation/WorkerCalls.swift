@@ -28,8 +28,8 @@ extension WorkerProcess {
     /// Sends a message, and serves the worker's requests until it returns.
     ///
     /// - Parameter deadline: The deadline of the call, in nanoseconds of CLOCK_MONOTONIC; 0 for none. In any case the
-    ///   call ends after `time`. The deadline of a call that the module makes to itself is reported when it returns,
-    ///   since the thread of its caller runs it.
+    ///   call ends after `time`. A call that the module makes to itself runs on its caller's thread, so an exceeded
+    ///   deadline is reported when the call returns.
     /// - Parameter isSerial: Whether it is a call of a serial module or target.
     /// - Parameter time: Default: ``Isolation/callTimeout``.
     func ask(
@@ -37,7 +37,7 @@ extension WorkerProcess {
         within time: Duration? = nil
     ) -> CallEnding {
         guard let link else { return .gone }
-        // The depth of calls of actions is limited elsewhere, that of the destruction of instances is not.
+        // The depth of calls of actions is limited elsewhere; the depth of the destruction of instances is not.
         guard WorkerLink.nesting <= 2 * Int(PLUGIN_DEPTH_MAX) else { return .busy }
         if let channel = link.channelOfThread {
             guard !link.isLost(channel) else { return .late }
@@ -83,11 +83,11 @@ extension WorkerProcess {
             let start = monotonicNow()
             let isSound = answer(&received, link, channel)
             let now = monotonicNow()
-            limit = limit.adding(now - start)  // What others do meanwhile is not the module's time.
+            limit = limit.adding(now - start)  // The time that others take does not count.
             let isLost = link.isLost(channel)
             guard isSound || isLost else { return doomForInvalidMessage() }
-            // A module may send requests without a pause, so that no wait ever reaches the limit. It has a millisecond
-            // to reply.
+            // A module may send requests without a pause, so that no wait ever reaches the limit. The limit is
+            // therefore checked here, too, with a millisecond to reply.
             if isLost || now - 1_000_000 >= (deadline == 0 ? limit : min(limit, deadline)) {
                 if link.lose(channel, limit: limit, isSerial: isSerial, factory) { lateCalls.begin() }
                 return .late
@@ -153,8 +153,8 @@ extension WorkerProcess {
 
     /// Takes care of a channel whose call has not returned in time: refuses the worker's requests on it until the call
     /// returns. If it does not, ends the process.
-    ///
     /// - Parameter giveBack: Whether the channel was acquired for a call of the host, so that this thread can leave it
+    ///   to another thread. Otherwise, this is the thread that serves the channel.
     ///   to another one. Otherwise it is the thread that serves the channel.
     private func awaitReturn(_ link: WorkerLink, _ channel: UInt32, giveBack: Bool) {
         let lost = link.takeLost(channel)
@@ -189,7 +189,7 @@ extension WorkerProcess {
                 return false
             }
             if message.kind == PLUGIN_WIRE_RETURN.rawValue {
-                // Nothing uses the instance that it has made.
+                // Nothing uses the instance that the call has made.
                 if let factory, message.a != 0 { unmake(message.a, factory) }
                 plugin_wire_dispose(&message)
                 running.removeFirst()

@@ -79,7 +79,7 @@ enum WorkerDescription {
 }
 
 extension plugin_string {
-    /// Whether this names an action of a type of objects: `Type#action`.
+    /// Whether this names an action of an object type: `Type#action`.
     fileprivate var isOfObject: Bool {
         guard let bytes else { return false }
         return UnsafeBufferPointer(start: bytes, count: Int(count)).contains(CChar(bitPattern: UInt8(ascii: "#")))

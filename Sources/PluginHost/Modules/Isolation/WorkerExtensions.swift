@@ -21,7 +21,7 @@ extension WorkerProcess {
             HostTable.profile.pointee.mark(table, name, request.b)
             return .answer()
         case PLUGIN_WIRE_CONFIGURATION: return configuration(table)
-        case PLUGIN_WIRE_CALL_CONTEXT: return callContext(of: parent(request.token, generation))  // Of no other call.
+        case PLUGIN_WIRE_CALL_CONTEXT: return callContext(of: parent(request.token, generation))  // Only of its own.
         case PLUGIN_WIRE_BIND:
             guard let target = request.string(0), let action = request.string(1) else { return nil }
             return .answer(HostTable.bound.pointee.bind(table, target, action))

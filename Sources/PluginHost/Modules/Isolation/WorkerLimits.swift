@@ -31,8 +31,8 @@ extension WorkerProcess {
 
     private static func list(_ texts: [String]) -> Value { .list(texts.map(Value.string)) }
 
-    /// The folders of libraries outside those of the system: that of the Swift runtime, and those that the environment
-    /// makes the dynamic linker search.
+    /// The folders of libraries that are not system folders: that of the Swift runtime, and those that the dynamic
+    /// linker searches because of the environment.
     private static let libraryFolders: [String] = {
         let names = ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"] ?? ""
         var folders = names.split(separator: ":").map(String.init).filter { $0.utf8.first == UInt8(ascii: "/") }
@@ -71,7 +71,7 @@ extension IsolationRule {
         return all.filter { sandbox == .none || names.contains($0.key) }.map { "\($0.key)=\($0.value)" }.sorted()
     }
 
-    /// Those of sanitizers are for hosts that are built with one.
+    /// The variables of sanitizers are for hosts that are built with one.
     private static let commonVariables = [
         "LANG", "LC_ALL", "LC_CTYPE", "TZ", "PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS",
     ]

@@ -14,17 +14,17 @@ final class WorkerLink: @unchecked Sendable {
 
     /// The calls on one channel that did not return in time.
     struct Lost {
-        /// The calls, the inner ones first: the number of the factory for each that makes an instance.
+        /// The calls, inner ones first: for each that makes an instance, the number of the factory.
         var factories: [UInt64?] = []
-        /// The end of the module's time for the last one, in nanoseconds of CLOCK_MONOTONIC.
+        /// The end of the module's time for the last of them, in nanoseconds of CLOCK_MONOTONIC.
         var limit: Int64 = 0
-        /// Whether no other call may run beside one of them.
+        /// Whether one of the calls is serial, so that no other serial call may run meanwhile.
         var isSerial = false
     }
 
     private struct Channels {
         var free: [UInt32] = []
-        /// The channels that were never used begin here.
+        /// The first channel that was never used.
         var fresh: UInt32 = 0
         /// The channels on which a call did not return in time.
         var lost: [UInt32: Lost] = [:]

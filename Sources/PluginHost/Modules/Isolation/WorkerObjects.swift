@@ -5,9 +5,9 @@ import Synchronization
 /// it holds. Any other number is unknown, even if an object has it.
 final class WorkerObjects: Sendable {
     fileprivate struct Entry {
-        /// How often it is lent at the moment: it is in arguments or in an outcome that the worker is reading.
+        /// How many times the object is lent now: in arguments, or in outcomes that the worker is reading.
         var lends = 0
-        /// How often the worker holds it.
+        /// How many times the worker holds the object.
         var holds = 0
     }
 
@@ -131,7 +131,7 @@ extension UnsafeBufferPointer<plugin_value> {
         return objects
     }
 
-    /// Replaces objects by none, in memory that belongs to the caller.
+    /// Replaces unknown objects with 0, in memory that belongs to the caller.
     func dropObjects(unless isKnown: (plugin_object) -> Bool) {
         guard let start = UnsafeMutablePointer(mutating: baseAddress) else { return }
         for index in 0..<count { start[index].dropObjects(unless: isKnown) }

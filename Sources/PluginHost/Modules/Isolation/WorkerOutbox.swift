@@ -8,16 +8,16 @@ final class WorkerOutbox: Sendable {
     fileprivate struct State {
         /// The socket; -1 after the end.
         var socket: Int32
-        /// The bytes that wait, and how many at their beginning are sent.
+        /// The waiting messages as bytes, and how many of the bytes have been sent.
         var waiting: [UInt8] = []
         var sent = 0
-        /// The descriptors that go with some of these bytes, in their order. They are closed after that.
+        /// The descriptors to send with some of these bytes, in order. Each is closed when it has been sent.
         var descriptors: [(place: Int, descriptor: Int32)] = []
     }
 
     private let state: Mutex<State>
 
-    /// How many bytes may wait: a worker that leaves so many unread does not run its code in time either.
+    /// How many bytes may wait. A worker that leaves more than this unread is considered to hang.
     private static let waitingMax = 64 << 20
 
     init(_ socket: Int32) { state = Mutex(State(socket: socket)) }
@@ -49,15 +49,15 @@ final class WorkerOutbox: Sendable {
         }
     }
 
-    /// Sends what waits, as far as the socket takes it.
+    /// Sends the waiting messages, until the socket accepts no more data.
     ///
     /// - Returns: `full` like ``post(_:_:)``.
     func flush() -> Outcome { state.withLock { $0.flush() } }
 
-    /// Whether something waits until the socket takes more.
+    /// Whether messages are waiting until the socket accepts more data.
     var waits: Bool { state.withLock { !$0.waiting.isEmpty } }
 
-    /// Closes the socket; messages are discarded from now on.
+    /// Closes the socket; messages are discarded from then on.
     func close() {
         state.withLock { state in
             if state.socket >= 0 { Glibc.close(state.socket) }

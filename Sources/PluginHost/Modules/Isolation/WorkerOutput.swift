@@ -28,7 +28,7 @@ final class WorkerOutput: Sendable {
     private static let writer = SerialThread("host.output")
     /// How many entries of a process may wait; further ones are left out.
     private static let waitingMax = 4096
-    /// The longest line; a longer one is broken.
+    /// The length of the longest line; a longer one is split.
     private static let lineMax = 4096
     /// How many lines are logged in a second; further ones are only counted.
     fileprivate static let linesMax = 1000
@@ -71,7 +71,7 @@ final class WorkerOutput: Sendable {
         return entries
     }
 
-    /// Notes an entry of the log as one of the last words, after what the process has written before.
+    /// Adds an entry of the log to the last words, after what the process has written before.
     func noteLog(_ text: String) {
         read()
         lastWords.add(text)

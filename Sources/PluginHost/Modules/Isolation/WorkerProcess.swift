@@ -9,12 +9,11 @@ import Synchronization
 /// The process of its own in which an isolated module runs, and the stand-in for the module in this process: the host
 /// calls functions of a description that passes everything on.
 ///
-/// Nothing that comes from the process is trusted. It ends with the host, and a thread waits for it only if its caller
-/// has called the module.
+/// Nothing that the process sends is trusted. It ends with the host, and only threads that call the module wait for it.
 final class WorkerProcess: ModuleProcess, Sendable {
     /// The settings that are determined before the process starts.
     struct Settings: Sendable {
-        /// With the times of the rule.
+        /// The settings for isolated modules, with the times of the rule.
         var isolation: Isolation
         /// The rule that states what the process may reach and use.
         let rule: IsolationRule
@@ -24,10 +23,10 @@ final class WorkerProcess: ModuleProcess, Sendable {
         let program: String
         let log: @Sendable (LogEntry) -> Void
         /// Called when the process of a module has ended by itself, or was ended because it hung, before the callers
-        /// learn of it; must not block. What it returns is called after that.
+        /// learn of it; must not block. The closure that it returns is called after they have learnt of it.
         let hasCrashed: @Sendable (Generation) -> (@Sendable () -> Void)?
-        /// Called when the process has been started, and waits for a debugger; `nil` if it does not. In the former case
-        /// it has no deadlines.
+        /// Called when the process has been started and waits for a debugger; it then has no deadlines. `nil` if it
+        /// does not wait for one.
         var awaitsDebugger: (@Sendable (WorkerProcess) -> Void)?
     }
 

@@ -16,7 +16,7 @@ enum WorkerProgram {
         isInThisProgram.store(isPossible, ordering: .relaxed)
     }
 
-    /// The reason why it cannot be started, with the error number.
+    /// The reason why the program cannot be started, with the error number.
     enum Failure: Error {
         case descriptors(Int32)
         case program(Int32)

@@ -1,8 +1,8 @@
 import CPluginWire
 import PluginABI
 
-// The requests of workers: their modules' calls of the host's functions. Numbers of objects and calls are checked
-// before the functions of the table see them, and values by these functions, as those of any module.
+// The requests of workers: their modules' calls of the host's functions. The numbers of objects and calls are checked
+// before the functions of the table see them; the functions check the values, as they do for any module.
 
 extension WorkerProcess {
     /// Serves a request.
@@ -161,7 +161,7 @@ extension WorkerProcess {
         {
             request.object = UInt64.max  // A number that no object has.
         }
-        // A count of parameters that are not there is refused like that of any module.
+        // A count that does not match the parameters is refused, as it is for any module.
         request.parameters = entries.count == count ? entries.baseAddress : nil
         request.parameter_count = UInt64(bitPattern: count)
         (request.timeout, request.flags) = (timeout, UInt32(truncatingIfNeeded: flags))

@@ -17,11 +17,11 @@ extension WorkerProcess {
         if plugin_wire_send(link.wire, channel, &message) == 0 { return PLUGIN_WIRE_PUT }
         let result = plugin_wire_put(link.wire, &message)
         guard result == PLUGIN_WIRE_PUT else { return result }
-        defer { plugin_wire_dispose(&message) }  // The room is the worker's then.
+        defer { plugin_wire_dispose(&message) }  // The room then belongs to the worker.
         return send(message, link, channel)
     }
 
-    /// Sends the worker the descriptor of a room that has values of the host.
+    /// Sends the worker the descriptor of a room that contains values of the host.
     func handOver(_ room: UInt32, _ link: WorkerLink) { handOver(room, plugin_wire_lend(link.wire, room)) }
 
     private func handOver(_ room: UInt32, _ descriptor: Int32) {
@@ -39,7 +39,7 @@ extension WorkerProcess {
         return .answer(UInt64(room))
     }
 
-    /// Notes that the worker no longer uses a room.
+    /// Records that the worker no longer uses a room.
     func leaveRoom(_ room: UInt32) {
         if let link, plugin_wire_leave(link.wire, room) != 0 {
             doom("Its process sent an invalid message, and was ended.")

@@ -8,8 +8,8 @@ final class WorkerStub: Sendable {
     let process: WorkerProcess
     /// The index in the table of functions or factories.
     let number: UInt64
-    /// Whether it is an action of objects, whose instances are ``WorkerNumber``s. Those of targets are numbers of the
-    /// process, which are never used as pointers here.
+    /// Whether the function is an action of an object type, whose instances are ``WorkerNumber``s. Those of targets are
+    /// numbers of the process, which are never used as pointers here.
     let isOfObject: Bool
 
     init(_ process: WorkerProcess, _ number: UInt64, isOfObject: Bool) {
@@ -123,8 +123,8 @@ final class WorkerStub: Sendable {
 }
 
 extension CallRecord {
-    /// Returns the deadline at which a call must end for its caller; 0 if the host ends it for itself, or there is
-    /// none.
+    /// Returns the deadline at which a call must end for its caller; 0 if it has none, or if the host itself ends it
+    /// then.
     fileprivate static func deadlineToEnforce(of call: plugin_call) -> Int64 {
         guard call.deadline != 0, let record = CallRecord(token: call.token) else { return 0 }
         return record.pointer.pointee.is_pooled != 0 ? 0 : call.deadline
@@ -149,7 +149,7 @@ extension WorkerProcess {
         guard ending == .returned else { return fail(token, ending) }
         if message.flags & PLUGIN_WIRE_SCALAR != 0, let result = call.pointee.result {
             result.pointee = message.scalar
-            // A kind that may not be written in place is reported like that of any module.
+            // A kind that must not be written in place is reported, as it is for any module.
             if message.a > PLUGIN_KIND_DOUBLE { result.pointee.kind = UInt32(truncatingIfNeeded: message.a) }
         }
         plugin_wire_dispose(&message)

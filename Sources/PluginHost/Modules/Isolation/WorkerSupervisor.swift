@@ -8,8 +8,8 @@ import PluginFile
 import Synchronization
 
 /// The thread that starts the worker processes of all hosts of this process, and notices what they do besides calls:
-/// that they end, write, close their sockets, or want a channel to be served. A worker ends when the thread that has
-/// started it ends, so this thread lives as long as the process.
+/// ending, writing output, closing their sockets, and asking for a channel to be served. A worker ends when the thread
+/// that has started it ends, so this thread lives as long as the process.
 final class WorkerSupervisor: Sendable {
     static let shared = WorkerSupervisor()
 
@@ -40,7 +40,7 @@ final class WorkerSupervisor: Sendable {
 
     private init() {}
 
-    /// Makes the thread look again for what waits to be sent.
+    /// Makes the thread check again whether messages wait to be sent.
     func wake() { plugin_host_wake(waker) }
 
     // MARK: Start
@@ -171,7 +171,7 @@ final class WorkerSupervisor: Sendable {
     /// The time when the threads are counted again, in nanoseconds of CLOCK_MONOTONIC.
     private nonisolated(unsafe) var nextCount: Int64 = 0
 
-    /// Whether there are processes whose threads the kernel should limit, and does not, because they are those of root.
+    /// Whether there are processes whose threads the kernel should limit, but does not, because they run as root.
     private var countsThreads: Bool { Self.isRoot && watched.contains { $0.process.rule.sandbox != .none } }
 
     /// Ends processes that have too many threads, once a second at most.
@@ -197,14 +197,14 @@ final class WorkerSupervisor: Sendable {
         if events[0] != 0 { reap(index) }
     }
 
-    /// Receives the numbers of channels that the worker wants to be served, and of rooms that it has left.
+    /// Receives the numbers of channels that the worker wants to be served, and of rooms that it no longer uses.
     private func receive(_ index: Int) {
         var buffer = [UInt8](repeating: 0, count: 1024)
         let count = recv(watched[index].socket, &buffer, buffer.count, Int32(MSG_DONTWAIT))
         if count < 0, errno == EAGAIN || errno == EINTR { return }
         let process = watched[index].process
         guard count > 0 else {
-            // A process that is ending has closed it, too.
+            // A process that is ending has closed its socket, too.
             watched[index].socket = -1
             watched[index].end = monotonicNow() + 100_000_000
             return
@@ -236,14 +236,15 @@ final class WorkerSupervisor: Sendable {
     private func reap(_ index: Int) {
         var status: Int32 = 0
         let reaped = waitpid(watched[index].id, &status, WNOHANG)
-        // The program may have reaped it, or ignore SIGCHLD; then it is not known how the process ended.
+        // The program may have reaped the process, or ignore SIGCHLD; then it is not known how the process ended.
         guard reaped != 0, reaped > 0 || errno == ECHILD else {
-            // A debugger has not noticed its end yet. Without a pause, `poll` would return again and again.
+            // A debugger has not noticed the end of the process yet. Without a pause, `poll` would return again and
+            // again.
             if reaped == 0 { usleep(10_000) }
             return
         }
         let worker = watched.remove(at: index)
-        // What it has written before its end; a process that it has started may still write.
+        // Reads what the process wrote before its end, up to a limit, since a process that it started may still write.
         for _ in 0..<64 where worker.process.output.read() == .bytes {}
         worker.process.output.end()
         worker.process.hasEnded(reaped > 0 ? status : nil)

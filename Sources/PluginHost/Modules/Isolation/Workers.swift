@@ -10,7 +10,7 @@ final class Workers: Sendable {
     private let hookTimeout: Duration
     private let log: @Sendable (LogEntry) -> Void
     private let hasCrashed: @Sendable (Generation) -> (@Sendable () -> Void)?
-    /// Those that were started. They end by themselves when their modules are no longer needed.
+    /// The processes that were started. They end by themselves when their modules are no longer needed.
     private let processes = Mutex<[WorkerProcess]>([])
     /// The parts of the sandbox that were reported as missing.
     private let missing = Mutex<Set<String>>([])
@@ -25,14 +25,14 @@ final class Workers: Sendable {
         (log, self.hasCrashed) = (configuration.log, hasCrashed)
     }
 
-    /// Whether modules in files are opened in processes of their own.
+    /// Whether any module in a file is opened in a process of its own.
     var areUsed: Bool { isolation.isolatesSome }
 
     /// Whether no module in a file is opened in this process.
     var isolatesAll: Bool { isolation.isolatesAll }
 
-    /// Returns whether scan processes open a file first. They do not if its module is known or likely to be one that is
-    /// isolated: its sandbox begins before the file is opened.
+    /// Returns whether scan processes open a file first. They do not if its module is known from an earlier opening, or
+    /// is likely to be isolated: the sandbox of an isolated module begins before the file is opened.
     ///
     /// - Parameters:
     ///   - name: The likely name of the module.
@@ -48,7 +48,7 @@ final class Workers: Sendable {
     /// Returns whether the process of a module waits for a debugger.
     func debugs(_ module: String) -> Bool { isolation.debuggedModules.contains(module) }
 
-    /// Returns what applies to a module in a process of its own, or to a file that is only inspected.
+    /// Returns the rule for a module in a process of its own, or for a file that is only inspected.
     func rule(for module: String, _ file: StagedFile) -> IsolationRule {
         guard isolates(module) else {
             var rule = IsolationRule(module)
@@ -120,7 +120,7 @@ final class Workers: Sendable {
         }
     }
 
-    /// Logs that the module which waited for a debugger is another one.
+    /// Logs that a file whose process waited for a debugger contains another module than expected.
     func tellOtherName(_ name: String, of file: StagedFile, debugged: String) {
         let message =
             "\(file.original) contains the module \(name.shortened) instead of \(debugged). Its process, which has waited "
@@ -134,7 +134,7 @@ final class Workers: Sendable {
         for process in processes.withLock(\.self) where process.hasNotOpened { process.end() }
     }
 
-    /// Ends all processes, at the end of the host.
+    /// Ends all processes when the host ends.
     func endAll() {
         for process in processes.withLock(\.self) { process.end() }
     }

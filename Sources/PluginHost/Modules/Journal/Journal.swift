@@ -5,8 +5,8 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// The journal: the modules that are being started, to find out which one killed the host. A module is removed from it
-/// when its start is over.
+/// The journal: a record of the modules that are being started, to find out which one killed the host. A module is
+/// removed from it when its start is over.
 ///
 /// If the host dies, the modules in its journal are quarantined at the next start:
 ///

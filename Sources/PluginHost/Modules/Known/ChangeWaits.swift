@@ -6,7 +6,7 @@ import Synchronization
 /// modules that this code calls.
 final class ChangeWaits: Sendable {
     private struct State {
-        /// The modules to be started that no one has begun to start.
+        /// The requests for starts that have not begun.
         var requests: [StartRequest] = []
         /// The semaphores that the thread waits for, the innermost last.
         var waiting: [DispatchSemaphore] = []
@@ -27,7 +27,7 @@ final class ChangeWaits: Sendable {
     /// - Parameters:
     ///   - canServe: Whether a module may be started during a wait. Called on the thread that changes modules, as
     ///     `serve` is.
-    ///   - serve: Starts a module during a wait, or refuses to, since too many starts wait for each other.
+    ///   - serve: Starts a module during a wait, or refuses to if too many starts wait for each other.
     func set(
         _ canServe: @escaping @Sendable (StartRequest) -> Bool,
         _ serve: @escaping @Sendable (StartRequest, _ isTooDeep: Bool) -> Void
@@ -41,7 +41,7 @@ final class ChangeWaits: Sendable {
         wake()
     }
 
-    /// Lets the thread look at the requests again, since one of them has another caller. May be called from any thread.
+    /// Lets the thread check the requests again, since one of them has a new caller. May be called from any thread.
     func wake() { state.withLock(\.waiting.last)?.signal() }
 
     /// Returns the next module to be started. The caller must start it.

@@ -4,7 +4,8 @@ import PluginFile
 /// A host's knowledge about one file: enough to serve its names without opening it, or the reason why it is not opened
 /// again.
 ///
-/// It holds as long as the file at the path has the same identity, and so have the libraries that it brings along.
+/// The knowledge is valid as long as the file at the path, and each library that it brings along, has the same
+/// identity.
 struct KnownFile: Equatable, Sendable {
     let path: String
     /// The identity that the file had when it was read.

@@ -50,7 +50,7 @@ extension ChangeContext {
         }
     }
 
-    /// Whether a module has what it needs to be served. If not, its file is opened, and then it waits.
+    /// Whether a module has what it needs to be served. If not, its file is opened, and the module then waits.
     private func hasPermissions(_ known: KnownManifest, _ file: StagedFile) -> Bool {
         let outline = known.outline
         guard disk.workers.isolates(outline.name) else { return outline.isolation == .optional }
@@ -121,11 +121,11 @@ extension FileRecord {
     ///
     /// - Parameters:
     ///   - withCulprits: Whether a file that has crashed or hung has done so in a scan process.
-    ///   - before: What is recorded of the file.
+    ///   - before: What is recorded about the file.
     fileprivate func known(withCulprits: Bool, _ before: KnownFile?) -> KnownFile? {
         guard let identity else { return nil }
         switch content {
-        // A library is a module's only as long as that module is there.
+        // A library belongs to a module only as long as that module exists.
         case .beingWritten, .quarantined, .library: return nil
         case .failed(let error, let module):
             guard module?.isOpen != true, error.isOfContent(of: path, withCulprits: withCulprits), !bringsLibraries
@@ -186,7 +186,7 @@ extension PluginError {
 }
 
 extension StagedFile {
-    /// A substitute for the copy of a file that is known.
+    /// A stand-in for the copy of a file that is known.
     fileprivate init(known file: KnownFile, _ facts: KnownFile.ModuleFacts) {
         self.init(
             path: "", original: file.path, identity: file.identity, digest: file.digest, size: Int(file.identity.size),

@@ -100,7 +100,8 @@ final class RegistryCache: Sendable {
         for path in recorded where !paths.contains(path) { forget(path) }
     }
 
-    /// Writes the file if what is known has changed. If that fails, it is a problem, and the file stays as it is.
+    /// Writes the file if what is known has changed. A failure becomes one of the ``problems``, and the file stays as
+    /// it is.
     func write() {
         let files: [KnownFile]? = state.withLock { state in
             guard state.isDirty else { return nil }

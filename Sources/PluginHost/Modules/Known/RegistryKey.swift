@@ -3,7 +3,7 @@ import PluginABI
 import PluginFile
 
 /// The conditions that the entries of a ``RegistryCache`` depend on, besides the files. Hosts that differ in any of
-/// this do not share their entries.
+/// these do not share their entries.
 struct RegistryKey: Equatable, Sendable {
     /// The version of the host.
     var host = HostVersion.current
@@ -27,7 +27,7 @@ struct RegistryKey: Equatable, Sendable {
         return Array(parts.map { Array($0.utf8) }.joined(separator: [0]))
     }
 
-    /// The name of the file for this key. Another key may have the same name, so the file contains the whole key.
+    /// The name of the file for this key. Two keys can have the same name, so the file contains the whole key.
     var fileName: String {
         let bytes = bytes
         var digest = FileDigest(size: bytes.count)

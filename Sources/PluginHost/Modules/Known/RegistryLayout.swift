@@ -18,7 +18,7 @@ enum RegistryLayout {
         var size = UInt32(MemoryLayout<Header>.size)
         /// The length of the file.
         var length: UInt64 = 0
-        /// The digest of everything behind this field. It guards against damage, not against malice.
+        /// The digest of everything after this field. It guards against damage, not against malice.
         var checksum: UInt64 = 0
         var key = Slice()
         var entries = Slice()
@@ -87,8 +87,8 @@ struct RegistryContent: Sendable {
     private let bytes: KnownBytes
     private let header: RegistryLayout.Header
 
-    /// Checks everything that is followed later: whether the content is complete and intact, whether it belongs to this
-    /// key, and whether all positions are inside it.
+    /// Checks everything that later accesses rely on: whether the content is complete and intact, whether it belongs to
+    /// this key, and whether all positions are inside it.
     ///
     /// - Throws: ``Fault``.
     init(_ bytes: KnownBytes, key: RegistryKey) throws(Fault) {
@@ -125,7 +125,7 @@ struct RegistryContent: Sendable {
         }
     }
 
-    /// The reason why a file is ignored: a predicate.
+    /// The reason why a file is ignored, as the predicate of a sentence.
     struct Fault: Error {
         let text: String
         init(_ text: String) { self.text = text }

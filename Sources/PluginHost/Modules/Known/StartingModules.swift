@@ -15,8 +15,8 @@ extension ChangeContext {
         core.starter.set { [weak self] start, isNew in self?.begin(start, isNew: isNew) }
     }
 
-    /// Begins a start on the thread that asks for it. Code that runs on the thread that changes modules cannot wait, so
-    /// for it the module is started immediately.
+    /// Begins a start on the thread that asks for it. Code that runs on the thread that changes modules cannot wait;
+    /// the module is then started immediately.
     private func begin(_ start: StartRequest, isNew: Bool) {
         guard !queue.isCurrent else {
             if isNew || waits.take(start) { serve(start, isNested: true, isInline: true) }
@@ -28,8 +28,8 @@ extension ChangeContext {
         if isEnding.load(ordering: .sequentiallyConsistent) { serveRequests() }
     }
 
-    /// Whether a module is started while the thread that changes modules waits: the code that it waits for may wait for
-    /// this start. All others are started after the change.
+    /// Whether a module is started while the thread that changes modules waits, because the code that the thread waits
+    /// for may itself wait for this start. All other modules are started after the change.
     private func isNeededNow(_ start: StartRequest) -> Bool {
         guard starts.opened == nil else { return false }
         if unpublished == 0 || announcements.isWaiting { return true }
@@ -41,13 +41,13 @@ extension ChangeContext {
         generation.isStarting.load(ordering: .relaxed) || waits.runsHook(generation)
     }
 
-    /// Starts all modules that are asked for. If the host ends, they are refused.
+    /// Starts all modules that are requested, or refuses the requests if the host is ending.
     func serveRequests() {
         if isEnding.load(ordering: .sequentiallyConsistent), queue.isCurrent { resumeStarts() }
         while let start = waits.next() { serve(start, isNested: false) }
     }
 
-    /// Goes on with the starts that wait for hooks, after the current change.
+    /// Continues the starts that wait for hooks, after the current change.
     func resumeStartsLater() {
         guard !starts.delayed.isEmpty else { return }
         queue.async { [weak self] in
@@ -110,8 +110,8 @@ extension ChangeContext {
         core.starter.end(start, failure ?? reasonForAbsence(of: start.name), refusing: refused)
     }
 
-    /// Returns the module whose hook has not returned and for which the start of a module waits, directly or
-    /// indirectly: the module itself, or one that it requires. `nil` if there is none.
+    /// Returns the module whose hook the start of a module waits for, directly or indirectly: the module itself, or one
+    /// that it requires. `nil` if there is none.
     private func moduleAwaited(byStartOf name: String) -> Newcomer? {
         guard !starts.slow.isEmpty else { return nil }
         let plan = plan(starting: name)

@@ -2,8 +2,8 @@ import PluginABI
 import PluginFile
 
 extension LoadedModule {
-    /// Returns the manifest with the types that the module derives from its code, and what it says about those that it
-    /// cannot derive; `nil` if it derives none. Runs code of the module.
+    /// Returns the manifest with the types that the module derives from its code, and the module's notes on types that
+    /// it cannot derive; `nil` if it derives none. Runs code of the module.
     ///
     /// - Throws: `invalidDescription` or `invalidManifest`.
     func derivedTypes() throws(PluginError) -> (manifest: String, notes: [String])? {

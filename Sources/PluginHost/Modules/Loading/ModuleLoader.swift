@@ -11,7 +11,7 @@ struct ModuleLoader {
     /// The scheme of patterns that are written without one; `nil` if they are refused.
     let scheme: String?
 
-    /// Whether a seal may differ from what the code says, because it is about to be replaced.
+    /// Whether a seal may differ from what the code says, because the seal is about to be replaced.
     var ignoresSeals = false
 
     /// The processes of isolated modules; `nil` if all code is opened in this process.
@@ -67,9 +67,9 @@ struct ModuleLoader {
     /// Opens a staged copy, in this process or in one of its own.
     ///
     /// - Parameters:
-    ///   - name: The name of the module, as far as it is known. A module that then has another name is refused if its
-    ///     own process has opened it, or should have.
-    ///   - suggested: The likely name if it is not known; `nil` for what the name of the file suggests.
+    ///   - name: The name of the module, as far as it is known. A module that turns out to have another name is refused
+    ///     if it was opened in a process of its own, or should have been.
+    ///   - suggested: The likely name if it is not known; `nil` for the one that the name of the file suggests.
     /// - Throws: `openFailed` or `invalidFile`; `deadlineExceeded` if its constructors do not return in time;
     ///   `outOfResources`; if it is opened in a process of its own, also the errors of ``load(_:_:)``.
     func open(
@@ -91,7 +91,7 @@ struct ModuleLoader {
         return try open(file, of: name, workers)
     }
 
-    /// Opens a staged copy where a module of this name runs.
+    /// Opens a staged copy in the process in which a module of this name runs.
     private func open(_ file: StagedFile, of name: String, _ workers: Workers) throws(PluginError) -> OpenedCode {
         guard workers.isolates(name) else { return .here(try openHere(file)) }
         let rule = workers.rule(for: name, file)
@@ -187,7 +187,7 @@ struct ModuleLoader {
 
     /// Reads a description and everything that it points to, after checking that the memory is readable.
     ///
-    /// - Parameter process: The process that the description stands for; `nil` if it is that of code in this process.
+    /// - Parameter process: The process that the description stands for; `nil` if the code is in this process.
     private func read(
         _ module: UnsafePointer<plugin_module>, _ file: StagedFile, _ process: WorkerProcess?
     ) throws(PluginError) -> LoadedModule {

@@ -2,10 +2,10 @@ import Glibc
 import PluginFile
 
 extension StagedFile {
-    /// A substitute for the file of a module that the program registers.
+    /// The stand-in for the file of a module that the program registers.
     static let program = StagedFile(partOfProgram: "(program)", .program)
 
-    /// Returns a substitute for the file of a module that is linked into the program.
+    /// Returns a stand-in for the file of a module that is linked into the program.
     static func linked(_ name: String) -> StagedFile { StagedFile(partOfProgram: "(linked) \(name)", .linked) }
 
     private init(partOfProgram name: String, _ source: Source) {

@@ -8,7 +8,7 @@ struct Claims {
         let file: String
     }
 
-    /// The implementation of a service. What it offers is looked up only if another one has its name.
+    /// The implementation of a service. What it offers is looked up only if another implementation has the same name.
     private enum Offer {
         case program(ModuleManifest.Service)
         case module(LoadedModule, ModuleManifest.Service.Key, file: String)
@@ -110,8 +110,8 @@ struct Claims {
         (offers[service] ?? []) + (others?.offers(of: service) ?? []).map { .module($0.module, $0.key, file: $0.file) }
     }
 
-    /// Inserts the routes of a new module, or none of them. The table has one owner, so that it is changed in place:
-    /// a copy to go back to would cost as much as all routes together for each module.
+    /// Inserts the routes of a new module, or none of them. The table has one owner, so it is changed in place: a copy
+    /// for each module, to be restored on failure, would cost as much as all routes together.
     private mutating func takeRoutes(of module: LoadedModule) throws(PluginError) {
         var (inserted, yielded): ([RouteEntry], [RouteEntry]) = ([], [])
         inserted.reserveCapacity(module.routes.count)

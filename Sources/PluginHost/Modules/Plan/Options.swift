@@ -12,14 +12,14 @@ extension Plan {
             var isAdmitted = false
             /// The reasons why other candidates cannot serve, by path.
             var refusals: [PathKey: PluginError] = [:]
-            /// The paths of those among them that wait for a hook.
+            /// The paths of the refused candidates that wait for a hook.
             var starting: Set<PathKey> = []
 
             var chosen: Candidate { ranked[chosenIndex] }
             var hasMore: Bool { chosenIndex + 1 < ranked.count }
 
-            /// Chooses the next candidate: while a better one waits for a hook, the one that serves, if any, so that no
-            /// other file starts only for that time.
+            /// Chooses the next candidate. While a better one waits for a hook, the next one is the one that serves,
+            /// if any, so that no other file is started only for that time.
             mutating func moveOn() {
                 chosenIndex += 1
                 guard ranked[..<chosenIndex].contains(where: { starting.contains(PathKey($0.path)) }),
@@ -40,7 +40,7 @@ extension Plan {
         private let starting: [ObjectIdentifier: PluginError]
         /// The registered modules. Like those that serve, they keep what they claim, and their routes are in effect.
         private let registered: Set<ObjectIdentifier>
-        /// The modules that the plan is not about; `nil` if it is about all.
+        /// The modules that the plan does not cover; `nil` if it covers all.
         private let others: SettledModules.Others?
         private let registeredRoutes: [(registration: ObjectIdentifier, routes: [RouteEntry])]
         private(set) var groups: [Group] = []

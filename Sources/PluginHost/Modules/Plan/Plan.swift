@@ -2,7 +2,7 @@ import FoundationEssentials
 import PluginABI
 import PluginFile
 
-/// The decision which file of each module should serve, and why others should not.
+/// The decision about which file of each module should serve, and why others should not.
 ///
 /// It depends on the files in the folders and on what already serves, never on the order in which files appeared: the
 /// highest version that can start serves; among equal versions the file whose name sorts first. A module that serves
@@ -59,13 +59,12 @@ struct Plan {
     ///   - records: The records of all files.
     ///   - present: The modules that serve now.
     ///   - change: The module that the program registers or unregisters.
-    ///   - routes: The current routes, including those that were added, and without those that were removed, at run
-    ///     time.
+    ///   - routes: The current routes, with those that were added, and without those that were removed, at run time.
     ///   - services: The services that the program has bound to targets.
     ///   - starting: The modules with a hook that has not returned yet, with the reason why they cannot be served.
     ///   - registered: The modules that are known and have names in the table.
-    ///   - others: The modules that the plan is not about; `nil` if it is about all. If there are any, the other
-    ///     parameters are about the rest.
+    ///   - others: The modules that the plan is not about; `nil` if it is about all. Otherwise, the other
+    ///     parameters concern only the modules that the plan is about.
     init(
         _ records: [FileRecord], _ present: Serving, _ change: ProgramChange?, _ routes: Routes,
         _ services: [ModuleManifest.Service] = [], starting: [ObjectIdentifier: PluginError] = [:],
@@ -111,7 +110,7 @@ struct Plan {
 
     /// Moves the known modules that nothing needs yet from ``serving`` to ``resting``.
     ///
-    /// - Parameter isNeeded: Whether a module that does not serve starts, whether or not another one requires it.
+    /// - Parameter isNeeded: Whether a module that does not serve starts even if no other module requires it.
     mutating func rest(unless isNeeded: (Candidate) -> Bool) {
         var needed = Set(serving.indices.filter { serving[$0].served != nil || isNeeded(serving[$0]) })
         guard needed.count < serving.count else { return }
@@ -148,8 +147,8 @@ struct Plan {
     /// `nil` if that is not possible.
     ///
     /// - Parameters:
-    ///   - busy: The modules that are being started already by other changes.
-    /// - Throws: `circularWait` if it requires one of them.
+    ///   - busy: The modules that other changes are already starting.
+    /// - Throws: `circularWait` if the module requires one of them.
     func starting(
         _ name: String, besides context: ChangeContext, busy: Set<ObjectIdentifier>
     ) throws(PluginError) -> Plan? {
@@ -171,7 +170,7 @@ struct Plan {
     }
 
     /// Returns the modules that are registered when the plan has been carried out: those that rest, and those that were
-    /// registered and whose starts go on.
+    /// registered and are still starting.
     ///
     /// - Parameter present: The modules that are registered now.
     func registered(after present: KnownModules, in context: ChangeContext) -> [LoadedModule] {
@@ -228,8 +227,8 @@ struct Plan {
             PluginError(
                 .conflict,
                 "\(record.path) contained \(owner.name) \(owner.module.outline.version) and now contains "
-                    + "\(outline.name) \(outline.version). \(owner.name) continues to serve. Delete the file first "
-                    + "if it should be removed, and give \(outline.name) a file of its own."))
+                    + "\(outline.name) \(outline.version). \(owner.name) continues to serve. To remove it, "
+                    + "delete the file first. Give \(outline.name) a file of its own."))
     }
 
     /// Returns the candidates of one module, best first.
@@ -264,9 +263,9 @@ struct Plan {
         return ranked
     }
 
-    /// Returns where a module that serves, and whose content is no longer in a file, stands among the candidates:
-    /// before files with lower versions, if the new content of its own file is a version that cannot be served, or is
-    /// unknown; otherwise last.
+    /// Returns the place among the candidates of a module that serves, and whose content is no longer in a file. It
+    /// precedes files with lower versions if the new content of its own file is unknown, or is a version that cannot be
+    /// served; otherwise it is last.
     private static func place(of served: Served, behind ranked: [Candidate], _ record: FileRecord?) -> Int {
         guard let record, !record.isLibrary, record.claimedModule.map({ $0.outline.name == served.name }) ?? true
         else { return ranked.count }

@@ -47,7 +47,7 @@ final class SettledModules {
         refresh(all, folders, serving, known)
     }
 
-    /// Notes files that have changed.
+    /// Records which files have changed.
     func note(_ paths: Set<PathKey>, _ folders: FolderContents) {
         for path in paths {
             changed.formUnion(servedFiles[path] ?? [])
@@ -117,10 +117,12 @@ final class SettledModules {
         isolated.contains { serving.modules[$0].map { $0.isRestarting || $0.module.hasEnded } == true }
     }
 
-    /// Returns the names of the modules that must be planned together, since one of them has changed or is to start:
-    /// this includes those that require them, and the registered modules that they require. `nil` if all modules must
-    /// be planned, because these are more than half, or because several of them that do not serve offer a service that
-    /// one of them requires: which of those starts depends on the order of all modules.
+    /// Returns the names of the modules that must be planned together, because they have changed or are to start, with
+    /// the modules that require them and the registered modules that they require.
+    ///
+    /// Returns `nil` if all modules must be planned: if these are more than half, or if several of them that do not
+    /// serve offer a service that one of them requires, since which of those starts depends on the order of all
+    /// modules.
     ///
     /// - Parameter wanted: The names of registered modules that are to start.
     func affected(by folders: FolderContents, starting wanted: Set<String>) -> Set<String>? {
@@ -223,7 +225,7 @@ extension SettledModules {
             kept(modules.services[service]).map { Claims.Owner(name: $0.module.name, file: $0.path) }
         }
 
-        /// Returns the services of this name that they offer.
+        /// Returns the services of this name that these modules offer.
         func offers(of service: String) -> [(module: LoadedModule, key: ModuleManifest.Service.Key, file: String)] {
             (modules.offers[service] ?? []).sorted().compactMap(kept).flatMap { kept in
                 kept.module.outline.services.filter { $0.name == service }.map { (kept.module, $0, kept.path) }

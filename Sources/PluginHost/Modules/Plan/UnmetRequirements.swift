@@ -28,10 +28,10 @@ struct UnmetRequirements {
         let name = outlines[index].name
         let reasons = outlines[index].requirements.filter { !$0.isOptional && !present.satisfies($0) }
         // The worst reasons come first: waiting does not resolve a circular requirement or a wrong version.
-        if let circle = circle(from: index) {
+        if let cycle = cycle(from: index) {
             return PluginError(
                 .circularRequirement,
-                "\(name) waits because of a circular requirement: \(circle.joined(separator: " requires ")). Make one "
+                "\(name) waits because of a circular requirement: \(cycle.joined(separator: " requires ")). Make one "
                     + "of these requirements optional.")
         }
         for requirement in reasons {
@@ -74,7 +74,7 @@ struct UnmetRequirements {
         if hooked.contains(index) { return true }
         if hooked.isEmpty { return false }
         if let answer = known[index] { return answer }
-        known[index] = false  // In a circle.
+        known[index] = false  // In a cycle.
         let unmet = outlines[index].requirements.filter { !$0.isOptional && !present.satisfies($0) }
         let answer =
             !unmet.isEmpty
@@ -87,9 +87,9 @@ struct UnmetRequirements {
         return answer
     }
 
-    /// Returns the names of the modules in a circle of requirements that contains a module, beginning and ending with
+    /// Returns the names of the modules in a cycle of requirements that contains a module, beginning and ending with
     /// it; `nil` if there is none.
-    private func circle(from start: Int) -> [String]? {
+    private func cycle(from start: Int) -> [String]? {
         var visited: Set<Int> = []
         var paths: [(index: Int, names: [String])] = [(start, [outlines[start].name])]
         while !paths.isEmpty {

@@ -8,7 +8,7 @@ import Synchronization
 extension Calls {
     /// Posts `module.added`, or `module.replaced` with the previous version.
     ///
-    /// - Parameter module: The module's parameters of the event.
+    /// - Parameter module: The parameters of the event that describe the module.
     func postAdded(_ module: [String: Value], insteadOf previous: SemanticVersion?) {
         guard let previous else { return postHostEvent("module.added", module) }
         var parameters = module
@@ -16,7 +16,7 @@ extension Calls {
         postHostEvent("module.replaced", parameters)
     }
 
-    /// - Parameter module: The module's parameters of the event.
+    /// - Parameter module: The parameters of the event that describe the module.
     func postRemoved(_ module: [String: Value]) { postHostEvent("module.removed", module) }
 
     /// Posts `module.crashed` with the reason.
@@ -161,14 +161,14 @@ final class Announcements: Sendable {
 }
 
 extension LoadedModule {
-    /// The module's parameters of the events of the host.
+    /// The parameters of the host's events that describe the module.
     var eventParameters: [String: Value] {
         ["name": .string(name), "version": .string(outline.version.description), "file": .string(file)]
     }
 }
 
 extension Generation {
-    /// The module's parameters of the events of the host.
+    /// The parameters of the host's events that describe the module.
     var eventParameters: [String: Value] {
         [
             "name": .string(name), "version": .string(version.description), "file": .string(file),

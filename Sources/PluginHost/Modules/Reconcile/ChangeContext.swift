@@ -43,7 +43,7 @@ final class ChangeContext: @unchecked Sendable {
     var isHoldScheduled = false
     /// How many modules were started while a change waited for code of a module.
     var nestedStarts = 0
-    /// How many changes, each within the previous one, have not published what they start.
+    /// How many nested changes have not published what they start.
     var unpublished = 0
     /// Whether a change waits for hooks until they have returned or have exceeded their timeout.
     private(set) var isPatient = false
@@ -51,7 +51,7 @@ final class ChangeContext: @unchecked Sendable {
     let patience = ChangePatience()
     /// The problems of the host itself.
     var ownProblems = OwnProblems()
-    /// What is known of the modules that need not be planned again; `nil` if all have been planned since.
+    /// What is known of the modules that need not be planned again; `nil` after a plan of all modules.
     private var settled: SettledModules?
     /// How many files were examined, and how many modules were planned, by all changes, for tests.
     var examined = (files: 0, modules: 0)
@@ -182,7 +182,7 @@ final class ChangeContext: @unchecked Sendable {
         return plan.dependsOnOrder ? nil : plan
     }
 
-    /// Gathers what plans of changes need, so that the first change does not wait for it.
+    /// Prepares the data for plans of changes, so that the first change need not do so.
     func prepareForChanges() {
         guard configuration.watches, settled == nil else { return }
         later { context in
@@ -191,7 +191,7 @@ final class ChangeContext: @unchecked Sendable {
         }
     }
 
-    /// Notes that a plan has been carried out.
+    /// Records that a plan has been carried out.
     func settle(_ plan: Plan) {
         if let names = plan.names {
             settled?.refresh(names, folders, serving, registry.table.contents.known)

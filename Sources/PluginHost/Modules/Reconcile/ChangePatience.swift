@@ -2,7 +2,7 @@ import PluginABI
 import Synchronization
 
 /// How long a change waits for the hooks of modules. When it has gone on without one, it waits at most a tenth of a
-/// second for each of the others, so that the time does not add up. May be used from any thread.
+/// second for each of the others, so that the waits do not add up. May be used from any thread.
 final class ChangePatience: Sendable {
     private let isOver = Atomic(false)
 

@@ -50,7 +50,7 @@ struct Hooks: Sendable {
         return result
     }
 
-    /// A result that one thread has and another waits for, which may stop waiting at the same time.
+    /// A result that one thread has and another thread waits for; the latter may stop waiting at the same time.
     private final class Meeting<Result: Sendable>: Sendable {
         private let state = Mutex<(result: Result?, isLeft: Bool)>((nil, false))
 
@@ -334,8 +334,8 @@ extension Hooks {
     /// Runs `willStop` of modules in their order, each with the shutdown timeout, after their `didStart` and the
     /// delivery of missed events have ended.
     ///
-    /// - Parameter patience: How long to wait for those in all; `nil` for as long as a change waits for hooks. A module
-    ///   in which they still run is not notified then; in a change, it is notified when they have ended.
+    /// - Parameter patience: How long to wait for this code in total; `nil` for as long as a change waits for hooks. A
+    ///   module whose code is still running then is not notified; in a change, it is notified when the code has ended.
     func announceStop(to generations: [Generation], waitingAtMost patience: Duration? = nil) {
         let end = monotonicNow().adding((patience ?? patienceWithOthers).nanoseconds)
         for generation in generations { generation.isEnding.store(true, ordering: .sequentiallyConsistent) }
@@ -371,8 +371,8 @@ extension Hooks {
         }
     }
 
-    /// Runs code of a module that was started, after such code before it has ended, and logs its failure. Goes on
-    /// without it when the patience is over.
+    /// Runs code of a module that was started, after earlier such code has ended, and logs its failure. When the
+    /// patience is over, the change goes on without the code.
     private func logLater(
         _ level: LogLevel, _ generation: Generation, _ body: @escaping @Sendable () throws(PluginError) -> Void
     ) {

@@ -299,7 +299,7 @@ final class Lifecycle: Sendable {
         return problems.filter { !logged.contains($0) }
     }
 
-    /// The knowledge of earlier hosts about files; `nil` before the start, or if it is not kept.
+    /// The record of what earlier hosts have learnt about files; `nil` before the start, or if none is kept.
     private var registry: RegistryCache? {
         switch phase.withLock(\.self) {
         case .made: nil

@@ -13,7 +13,7 @@ struct ModuleStarts: Sendable {
     var slow: [ObjectIdentifier: SlowStart] = [:]
     /// The modules that are set up, but require one of ``slow``.
     var parked: [ObjectIdentifier: Newcomer] = [:]
-    /// The modules with which the current change goes on, and that were in ``slow`` or ``parked`` before.
+    /// The modules from ``slow`` and ``parked`` whose starts the current change continues.
     var resumed: [Generation] = []
     /// The starts that wait for a hook which has not returned in time.
     var delayed: [StartRequest] = []
@@ -36,7 +36,7 @@ struct ModuleStarts: Sendable {
         slow.filter { $0.value.outcome == nil }.mapValues(\.reason)
     }
 
-    /// The modules whose starts go on although earlier changes went on without them.
+    /// The modules that are still starting, and that earlier changes went on without.
     var going: [Newcomer] { slow.values.map(\.newcomer) + parked.values }
 
     /// Whether the module in the file is being started.
@@ -118,7 +118,7 @@ extension ChangeContext {
         return true
     }
 
-    /// Lets the modules whose starts go on after the change that began them find each other, and themselves.
+    /// Lets the modules that are still starting after the end of their change find each other, and themselves.
     func showLateModules() {
         let late = (starts.going.map(\.generation) + starts.resumed).filter { $0.isSetUp.load(ordering: .acquiring) }
         registry.setLate(late.inOrder) { $0.inOrder }
@@ -131,7 +131,7 @@ extension ChangeContext {
         FolderUpdate(self).run([])
     }
 
-    /// Ends the starts that a host which ends does not wait for, before the modules that serve are stopped.
+    /// Ends the starts that a stopping host does not wait for, before the modules that serve are stopped.
     func endStarts() {
         for start in starts.slow.values where !start.isOfPredecessor {
             start.newcomer.generation.isEnding.store(true, ordering: .sequentiallyConsistent)

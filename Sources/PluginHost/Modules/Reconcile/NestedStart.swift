@@ -51,7 +51,7 @@ struct NestedStart {
     }
 
     private func publish(_ plan: Plan) {
-        // The modules that the outer change starts see what was started, also by starts within this one.
+        // The modules that the outer change starts see all that was started, including by starts nested in this one.
         let started = context.serving.all.map(\.generation) + newcomers.all.values.map(\.generation)
         Publication(context, plan, newcomers.all).make(within: outerProposed?.with(started))
         context.nestedStarts += 1

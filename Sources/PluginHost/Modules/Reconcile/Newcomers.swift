@@ -17,7 +17,7 @@ struct Newcomers {
     private(set) var all: [ObjectIdentifier: Newcomer] = [:]
     /// The generations that are torn down after the change, because something has failed.
     private(set) var abandoned: [Generation] = []
-    /// The files that were loaded again because their processes had ended before they were to be started.
+    /// The files that were loaded again because their processes had ended before their modules were started.
     private var revived: Set<PathKey> = []
     /// The reason why the module that the program registers does not serve.
     private(set) var refusal: PluginError?
@@ -29,7 +29,7 @@ struct Newcomers {
 
     /// Abandons newcomers that are not in a plan.
     ///
-    /// - Parameter isParked: Whether a newcomer is kept as it is, since only another start keeps it from going on.
+    /// - Parameter isParked: Whether a newcomer is kept as it is, because it waits only for another start.
     mutating func dropAll(besides plan: Plan, unless isParked: (Newcomer) -> Bool = { _ in false }) {
         let planned = plan.fresh
         for (key, newcomer) in all where !planned.contains(key) {
@@ -75,7 +75,7 @@ struct Newcomers {
         guard context.nestedStarts == nestedStarts else { return false }
         context.proposed = Proposed(plan, all, besides: context)
         context.propose()
-        // Before the first calls are blocked, since this code may make calls to modules that hand over their states.
+        // Must precede the first blocking of calls, since `didStart` may call modules that hand over their states.
         for key in fresh {
             let patience = context.hooks.patienceWithOthers
             guard let old = predecessor(of: key, plan), !waitForStart(of: old, patience) else { continue }
@@ -101,7 +101,7 @@ struct Newcomers {
         let name = code.name == "didStart" ? code.name : "delivery of sticky events"
         let start = SlowStart(newcomer, "predecessor's \(name)", since: code.begin, isOfPredecessor: true)
         let late = context.leave(start, after: patience)
-        // That code has a timeout of its own, after which the wait ends.
+        // The code of the predecessor has a timeout of its own, after which the wait ends.
         ThreadPool.shared.run {
             _ = old.waitForCodeAfterStart(within: .seconds(1e9))
             late(.success(()))
@@ -186,9 +186,9 @@ struct Newcomers {
         }
     }
 
-    /// Runs `init` of newcomers in their order, up to the first that has not ended in time: those after it may require
-    /// it. Asynchronous functions overlap. Returns when those that were called have ended, or have not ended in time.
-    /// Returns false if the plan must be made again.
+    /// Runs `init` of newcomers in their order, up to the first one that does not end in time: those after it may
+    /// require it. Asynchronous functions overlap. Returns when each function that was called has ended or is no longer
+    /// waited for. Returns false if the plan must be made again.
     private mutating func initialize(_ fresh: [ObjectIdentifier]) -> Bool {
         var failures: [(candidate: Plan.Candidate, error: PluginError)] = []
         var started: [(key: ObjectIdentifier, hook: StartedHook)] = []
@@ -246,7 +246,7 @@ struct Newcomers {
     ///
     /// - Parameters:
     ///   - time: How long the change has waited for the hook.
-    ///   - change: How the newcomer will be when the hook has returned.
+    ///   - change: Changes the newcomer to what it is when the hook has returned.
     /// - Returns: What to do with the hook's result.
     private mutating func leave(
         _ newcomer: Newcomer, after time: Duration, then change: (inout Newcomer) -> Void

@@ -23,7 +23,7 @@ struct Proposed {
         known = outer.known.without(Set(generations.map(\.name)))
     }
 
-    /// Returns the content with those of the started modules that it does not contain.
+    /// Returns the content with the started modules added, except those that it already contains.
     func with(_ started: [Generation]) -> Proposed {
         let names = Set(generations.map(\.name))
         let started = started.filter { !names.contains($0.name) }
@@ -41,7 +41,7 @@ struct Proposed {
 }
 
 extension ChangeContext {
-    /// Shows to starting modules what is proposed.
+    /// Makes the proposed content visible to starting modules.
     func propose() {
         let table = proposed?.table(after: registry.table)
         registry.propose(table)

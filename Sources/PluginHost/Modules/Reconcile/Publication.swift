@@ -59,8 +59,8 @@ struct Publication {
         let hooks = context.hooks
         unavailability.note(in: &context.serving)
         let started = served.filter { newcomers[ObjectIdentifier($0.module)] != nil }
-        // Before calls reach the new generations, the end of one of their processes is treated as a crash of a serving
-        // module, so that calls wait for its restart.
+        // Even before calls reach a new generation, the end of its process is treated as the crash of a serving module,
+        // so that calls wait for its restart.
         context.upcoming.withLock { $0 = started.map(\.generation) }
         let restarts = started.filter(\.module.hasEnded).compactMap { Restart.begin(of: $0.generation, context) }
         publish()

@@ -104,7 +104,7 @@ struct FileRecord {
     /// The verdict on the module in the file.
     var verdict: Verdict { if case .module(let loaded) = content { loaded.verdict } else { .undecided } }
 
-    /// Returns whether both records describe the same file, not written in between.
+    /// Returns whether both records describe the same file, which was not written in between.
     func hasContent(of other: FileRecord) -> Bool {
         guard let identity, let other = other.identity else { return identity == other.identity }
         return identity.inode == other.inode && identity.device == other.device && identity.size == other.size

@@ -55,7 +55,7 @@ struct FolderContents: Sendable {
         unplanned.insert(record.path)
     }
 
-    /// Replaces a record by one with another verdict.
+    /// Replaces a record with one that has another verdict.
     mutating func judge(_ record: FileRecord) {
         records[record.path] = record
         if record.isSettled { unsettled.remove(PathKey(record.path)) } else { unsettled.insert(record.path) }
@@ -69,7 +69,7 @@ struct FolderContents: Sendable {
         hasNewAbsentees = true
     }
 
-    /// Returns ``unplanned``, which is empty then.
+    /// Returns ``unplanned``, and empties it.
     mutating func takeUnplanned() -> Set<PathKey> {
         defer { unplanned = [] }
         return unplanned

@@ -8,7 +8,7 @@ import Synchronization
 /// disappeared, reappeared, or became readable again.
 ///
 /// It reports what to scan: files, or whole folders if anything in them may have changed, or if a file has disappeared
-/// that may have got another name unnoticed. Changes in quick succession are reported together: the watcher
+/// and may have been renamed unnoticed. Changes in quick succession are reported together: the watcher
 /// waits until nothing has changed for a quiet time, but no longer than ``waitLimit``. Links, which lead to files
 /// elsewhere, are checked once a second. So is everything in folders that the kernel cannot watch because its limit is
 /// reached; ``problem`` describes that. A subfolder is watched before it is read, so that no change is missed in
@@ -46,7 +46,7 @@ final class FolderWatcher: @unchecked Sendable {
     private var locations: [Int32: Set<Location>] = [:]
     private var descriptor: Int32 = -1
     private var isRunning = false
-    /// How often watching has been started. A periodic check that an earlier start scheduled ends when it sees a
+    /// How many times watching was started. A periodic check that an earlier start scheduled ends when it sees a
     /// different number.
     private var beginnings = 0
     /// The folders that the kernel does not watch, each with the reason.
@@ -62,7 +62,7 @@ final class FolderWatcher: @unchecked Sendable {
     ///   - includesSubfolders: Whether their subfolders are watched, too.
     ///   - quietTime: How long nothing must have changed before a change is reported; at most ``waitLimit``.
     ///   - lookInterval: How often to check what the kernel does not watch.
-    ///   - onChange: Called with what has changed in `folders`, on a thread of the watcher's own, one call at a time.
+    ///   - onChange: Called with what has changed in `folders`, on the watcher's thread, one call at a time.
     init(
         folders: [String], includesSubfolders: Bool = false, quietTime: Duration = .milliseconds(5),
         lookInterval: Duration = .seconds(1), onChange: @escaping @Sendable (ChangedFiles) -> Void

@@ -259,7 +259,7 @@ struct SourceFile: ~Copyable {
     }
 }
 
-/// A file of the host's own, mapped for reading.
+/// A file that belongs to the host, mapped for reading.
 struct MappedFile: ~Copyable {
     let bytes: UnsafeRawBufferPointer
 

@@ -19,7 +19,7 @@ struct FileScan {
         let suggestedName: String
     }
 
-    /// A file that is opened, but whose entry function, if it is in this process, has not been called yet.
+    /// A file that has been opened. If this process has opened it, its entry function has not been called yet.
     struct OpenedFile {
         let record: FileRecord
         let staged: StagedFile
@@ -71,7 +71,7 @@ struct FileScan {
         }
     }
 
-    /// Does something with a file, and records the error if that fails.
+    /// Performs an operation on a file, and records the error if it fails.
     private func attempt<Result>(
         _ record: FileRecord, _ body: () throws(PluginError) -> Result?
     ) -> Result? {
@@ -106,7 +106,7 @@ struct FileScan {
             return nil
         }
         let known = knownContent(of: path, staged)
-        // That of a module that has failed, too.
+        // A module that has failed counts, too.
         let module = known?.claimedModule ?? context.folders.records[path]?.claimedModule
         let knownName = module.flatMap { $0.hasContent(of: staged) ? $0.outline.name : nil }
         if !evenIfSame, var known {
@@ -186,8 +186,8 @@ struct FileScan {
         }
     }
 
-    /// Returns the module that was known of a file, so that callers of its actions receive the error, and it can be
-    /// retried by its name.
+    /// Returns the module that a file was known to contain, so that callers of its actions receive the error, and the
+    /// module can be retried by name.
     private func knownModule(of record: FileRecord) -> LoadedModule? {
         guard let present = context.folders.records[record.path] else { return nil }
         if case .failed(_, let module) = present.content { return present.hasContent(of: record) ? module : nil }
@@ -240,7 +240,7 @@ struct FileScan {
         FolderUpdate(context).run([])
     }
 
-    /// Ends the quarantine of files that were tried and have not killed the host. Those whose start goes on remain.
+    /// Ends the quarantine of files that were tried and have not killed the host, except those that are still starting.
     func releaseTried() {
         let going = Set(context.starts.going.map { PathKey($0.candidate.path) })
         for path in context.folders.tried.subtracting(going).sorted() { disk.journal.clearSuspicion(path.path) }

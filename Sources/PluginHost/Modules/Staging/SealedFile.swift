@@ -2,9 +2,10 @@ import PluginABI
 import PluginFile
 
 extension Staging {
-    /// Reads a sealed file without copying or opening it, which may never become necessary. None of its code runs.
+    /// Reads a sealed file without copying or opening it, since neither may ever become necessary. None of its code
+    /// runs.
     ///
-    /// - Parameter checkTrust: Whether users other than root and this user must not be able to write the file.
+    /// - Parameter checkTrust: Whether to reject a file that users other than root and this user can write.
     /// - Returns: The stand-in for a copy of the file, which does not exist. `nil` if the file must be staged: it has
     ///   no seal, may bring libraries along, is being written, or something is wrong with it, which
     ///   ``stage(path:checkTrust:as:)`` reports.

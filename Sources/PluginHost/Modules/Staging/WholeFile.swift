@@ -7,8 +7,8 @@ import PluginFile
 /// being written.
 ///
 /// A process that is started during the write inherits the descriptor until it executes its program, which closes it.
-/// This function waits for that, for at most a minute. With Foundation's functions the file would stay open in such a
-/// process until it ends.
+/// This function waits for that, for at most a minute. With Foundation's functions, the file would stay open in such a
+/// process until the process ends.
 ///
 /// - Parameter flags: `O_TRUNC`, or `O_EXCL` if the file must not exist yet.
 /// - Throws: `stagingFailed` if the file cannot be written; `unreadable` if it cannot be opened afterwards.

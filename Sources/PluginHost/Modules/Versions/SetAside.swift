@@ -4,8 +4,8 @@ import Glibc
 import PluginABI
 import PluginFile
 
-/// Files in plugins folders that are set aside before a change, to be put back if it fails. They get second names that
-/// no host scans, and an ``UndoFile`` in each folder, in case the host is killed during the change.
+/// Files in plugins folders that are set aside before a change, to be put back if it fails. Each file gets a second
+/// name that no host scans, and each folder an ``UndoFile``, in case the host is killed during the change.
 struct SetAside {
     /// The prefix of the names of temporary files that the host creates in plugins folders.
     static let prefix = ".pluginhost-"

@@ -7,7 +7,7 @@ struct VersionRetention {
     let context: ChangeContext
 
     private static let problem = "(kept versions)"
-    /// How many versions may wait until they can be kept. It is limited since their copies use disk space.
+    /// How many versions may wait until they can be kept. The number is limited, since their copies use disk space.
     private static let unkeptLimit = 16
 
     /// Keeps versions that no longer serve and that no file contains.
@@ -61,7 +61,7 @@ struct VersionRetention {
         FolderUpdate(context).retryLater()
     }
 
-    /// Returns whether the copy of a module is needed until it is kept, although the module was torn down.
+    /// Returns whether the copy of a torn-down module is still needed, because its version is not kept yet.
     func isUnkept(_ module: LoadedModule) -> Bool { context.drains.unkept.contains { $0.module === module } }
 
     /// Tries again to keep versions that could not be kept for lack of a resource, until that fails again.

@@ -204,7 +204,7 @@ final class VersionStore: Sendable {
         entries(in: Self.home(of: module, from: folder, root), of: module, from: folder)
     }
 
-    /// Returns whether no other user can write in a folder of the store. If one can, that is added to ``problems``.
+    /// Returns whether no other user can write in a folder of the store. If one can, an error is added to ``problems``.
     private func isTrusted(_ folder: String) -> Bool {
         var status = stat()
         guard checksTrust, lstat(folder, &status) == 0 else { return true }
@@ -236,8 +236,8 @@ final class VersionStore: Sendable {
         return versions.sorted { ($0.stamp, $0.path) > ($1.stamp, $1.path) }
     }
 
-    /// Returns the folder for a module's versions. The module's name is cut off, since it can be longer than a file
-    /// name.
+    /// Returns the folder for a module's versions. The module's name is shortened in it, since it can be longer than a
+    /// file name.
     private static func home(of module: String, from folder: String, _ root: String) -> String {
         var digest = FileDigest(size: 0)
         Array("\(folder)\0\(module)".utf8).withUnsafeBytes { digest.mix($0) }

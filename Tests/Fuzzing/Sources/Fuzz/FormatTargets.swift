@@ -8,17 +8,17 @@ extension FuzzTarget {
         _ = try? ELFImage.exports(of: bytes, path: "x.so")
     }
 
-    /// A value that was read can be written and read again, and contains no character that a terminal must not get.
+    /// A value that was read can be written and read again, and contains no character that a terminal must not receive.
     func testJSON(_ bytes: UnsafeRawBufferPointer) {
         let read = { (rules: JSONReader.Rules) in try? JSONText.parse(bytes, rules) }
-        if read(.file) != nil { precondition(read(.value) != nil, "Less is read by rules that allow more.") }
+        if read(.file) != nil { precondition(read(.value) != nil, "Rules that allow more accept less.") }
         guard let value = read(.message) else { return }
         let json = value.json
         precondition(!json.unicodeScalars.contains { $0.isTerminalControl }, "A control character is written.")
         guard let again = try? Value(jsonMessage: Array(json.utf8)) else {
-            preconditionFailure("What was written is not read: \(json)")
+            preconditionFailure("The text that was written cannot be read: \(json)")
         }
-        precondition(again.kind == value.kind || again.double == value.double, "A value has become another one.")
+        precondition(again.kind == value.kind || again.double == value.double, "The value has changed.")
     }
 
     func testPropertyList(_ bytes: UnsafeRawBufferPointer) {

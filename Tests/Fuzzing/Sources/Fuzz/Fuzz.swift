@@ -32,7 +32,7 @@ import Foundation
     nonisolated(unsafe) static var chosen = FuzzTarget.json
 }
 
-/// The function that libFuzzer calls with each input. Its own `main`, which is linked but not used, needs this name.
+/// The function that libFuzzer calls with each input. The `main` of libFuzzer, linked but not used, needs this name.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func testOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
     Fuzz.chosen.test(UnsafeRawBufferPointer(start: data, count: size))

@@ -31,5 +31,5 @@ enum FuzzTarget: String, CaseIterable {
     }
 }
 
-/// The bytes as text; nil if they are not UTF-8, which readers of text never get.
+/// The bytes as text; nil if they are not UTF-8, which readers of text never receive.
 func text(_ bytes: some Collection<UInt8>) -> String? { String(validating: bytes, as: UTF8.self) }

@@ -3,7 +3,7 @@ import PluginABI
 @testable import PluginHost
 
 extension FuzzTarget {
-    /// The first line is a pattern, each further one a URL for it.
+    /// The first line is a pattern, and each further line is a URL to match with it.
     func testPattern(_ bytes: UnsafeRawBufferPointer) {
         let lines = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 8, omittingEmptySubsequences: false)
         guard let first = lines.first.flatMap(text), let pattern = try? URLPattern(first) else { return }

@@ -5,23 +5,23 @@ import PluginABI
 @testable import PluginHost
 
 extension FuzzTarget {
-    /// A message of a worker, as it arrives: bytes in shared memory, which the host copies, checks and reads.
+    /// A message from a worker, as it arrives: bytes in shared memory, which the host copies, checks and reads.
     ///
-    /// The first byte says how it arrives and whether its length is made right, the others are its head and its values.
+    /// The first byte states how the message arrives and whether its length is corrected; its head and values follow.
     func testWire(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count > MessageBytes.headSize, let way = bytes.first else { return }
         let message = MessageBytes(UnsafeRawBufferPointer(rebasing: bytes[1...]), isRight: way & 0x80 == 0)
         Channel.shared.receive(message, inRoom: way == 0x0F)
     }
 
-    /// The description of a module by a scan process, and the step and the reason beside it.
+    /// A module's description from a scan process, with the step and the reason beside it.
     func testScan(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count > MessageBytes.headSize, let way = bytes.first else { return }
         let message = MessageBytes(UnsafeRawBufferPointer(rebasing: bytes[1...]), isRight: way & 0x80 == 0)
         ScanMemory.shared.read(message)
     }
 
-    /// The messages of a worker that have values, and one of them in a room: that takes more time.
+    /// The messages of a worker that have values, and only one of them in a room, which takes more time.
     static var wireSeeds: [[UInt8]] {
         let packed = messages.map { MessageBytes.packed($0.0, $0.1) }
         return packed.map { [0] + $0 } + [[0x0F] + packed[0]]
@@ -45,16 +45,16 @@ extension FuzzTarget {
     }
 }
 
-/// The bytes of a message: its head, and its values.
+/// The bytes of a message: its head and its values.
 struct MessageBytes {
-    /// Where the number of bytes of the values stands in the head.
+    /// The offset in the head of the number of bytes of the values.
     private static let lengthOffset = 52
     static let headSize = 56
 
     var head: [UInt8]
     let values: [UInt8]
 
-    /// - Parameter isRight: Whether the head states the length that the values have, which mutations change.
+    /// - Parameter isRight: Whether the length in the head, which mutations change, is set to that of the values.
     init(_ bytes: UnsafeRawBufferPointer, isRight: Bool) {
         head = Array(bytes.prefix(Self.headSize))
         values = Array(bytes.dropFirst(Self.headSize))
@@ -63,7 +63,7 @@ struct MessageBytes {
         withUnsafeBytes(of: length) { head.replaceSubrange(Self.lengthOffset..<Self.headSize, with: $0) }
     }
 
-    /// The bytes of a message with the values of a list.
+    /// The bytes of a message that carries the values of a list.
     static func packed(_ kind: plugin_wire_kind, _ values: Value) -> [UInt8] {
         var bytes: [UInt8] = []
         do throws(PluginError) {
@@ -108,7 +108,7 @@ final class Channel {
         close(descriptor)
     }
 
-    /// The worker gives the turn to the host, which finds these bytes, and answers.
+    /// The worker passes the turn to the host, which finds these bytes and answers.
     func receive(_ bytes: MessageBytes, inRoom: Bool) {
         var empty = plugin_wire_message()
         _ = plugin_wire_send(worker, 0, &empty)
@@ -132,12 +132,12 @@ final class Channel {
         precondition(plugin_wire_await(worker, 0, 0) == PLUGIN_WIRE_ARRIVED, "The turn was passed back.")
     }
 
-    /// As the worker does: asks for a room, and writes there.
+    /// Does what the worker does: requests a room, and writes there.
     private func putIntoRoom(_ values: [UInt8]) {
         var descriptor: Int32 = -1
         var room = plugin_wire_give(host, Int64(PLUGIN_WIRE_CHANNEL_BYTES) + 8, &descriptor)
         if room == 0 {
-            // Rooms that a message does not name right remain the worker's.
+            // Rooms that a message does not name correctly remain the worker's.
             plugin_wire_close_rooms(host)
             plugin_wire_unmap(host)
             plugin_wire_unmap(worker)
@@ -154,14 +154,14 @@ final class Channel {
         memory.storeBytes(of: kind | Self.inRoom, toByteOffset: Self.headOffset, as: UInt32.self)
     }
 
-    /// Reads a message that was accepted as the host does. What it says is the same after it was written and read again.
+    /// Reads an accepted message as the host does. Writing the message and reading it again does not change it.
     private func check(_ message: plugin_wire_message) {
         readValues(of: message)
         let first = pack(message)
         var again = plugin_wire_message()
         let isRead = first.withUnsafeBufferPointer { plugin_wire_unpack(nil, $0.baseAddress, $0.count, &again) == 0 }
-        precondition(isRead, "What was written is not read.")
-        precondition(pack(again) == first, "A message has become another one.")
+        precondition(isRead, "The message that was written cannot be read.")
+        precondition(pack(again) == first, "The message has changed.")
         plugin_wire_dispose(&again)
     }
 
@@ -200,12 +200,12 @@ final class ScanMemory {
             (memory + Self.lengthOffset + 16).copyMemory(from: bytes.baseAddress!, byteCount: bytes.count)
             (memory + Self.reasonsOffset).copyMemory(from: bytes.baseAddress!, byteCount: min(1000, bytes.count))
         }
-        // The last byte spoils the length now and then.
+        // Some values of the last byte make the length wrong.
         let length = UInt64(8 + all.count) &+ (all.last == 0xFF ? UInt64(all[all.count - 2]) << 56 : 0)
         memory.storeBytes(of: length, toByteOffset: Self.lengthOffset, as: UInt64.self)
         var reason = [CChar](repeating: 1, count: Int(PLUGIN_SCAN_REASON_BYTES))
         plugin_scan_get_reason(scan, 0, &reason)
-        precondition(reason.last == 0, "The reason has no end.")
+        precondition(reason.last == 0, "The reason is not terminated.")
         var message = plugin_wire_message()
         guard plugin_scan_get_description(scan, &message) == 0 else { return }
         readValues(of: message)
@@ -213,7 +213,7 @@ final class ScanMemory {
     }
 }
 
-/// Reads a message in all ways in which the host reads those of a worker.
+/// Reads a message in every way in which the host reads messages of a worker.
 private func readValues(of message: plugin_wire_message) {
     for index in 0..<min(12, Int(message.count)) {
         _ = (message.int(index), message.text(index), message.texts(index))

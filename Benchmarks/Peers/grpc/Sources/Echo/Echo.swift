@@ -2,7 +2,7 @@ import Foundation
 import GRPCCore
 import GRPCNIOTransportHTTP2Posix
 
-/// One unary call after the other over a Unix socket, to a process that returns the number plus one.
+/// Makes one unary call after another over a Unix socket, to a process that returns the number plus one.
 ///
 ///     Echo                  starts the other process, and makes calls on request; see measure.h
 ///     Echo --serve SOCKET   is that process
@@ -43,7 +43,7 @@ struct Echo {
         let server = Process()
         server.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         server.arguments = ["--serve", socket]
-        let input = Pipe()  // Closed when this process ends, however it does.
+        let input = Pipe()  // Closed when this process ends, however it ends.
         server.standardInput = input
         try server.run()
         defer { try? input.fileHandleForWriting.close() }
@@ -81,7 +81,7 @@ private struct Plain: RegistrableRPCService {
     }
 }
 
-/// A number in eight bytes: less work than protobuf has.
+/// A number in eight bytes, which is less work than protobuf.
 private struct Number: MessageSerializer, MessageDeserializer {
     func serialize<Bytes: GRPCContiguousBytes>(_ number: Int) -> Bytes {
         withUnsafeBytes(of: number.littleEndian) { bytes in Bytes(bytes) }
