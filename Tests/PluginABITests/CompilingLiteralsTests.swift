@@ -110,8 +110,7 @@ import Testing
 
     // MARK: Closures of routes
 
-    @Test func `Closures of routes return any type that an action can return, and compile quickly`() async throws
-    {
+    @Test func `Closures of routes return any type that an action can return, and compile quickly`() async throws {
         try await Compiler.check(
             """
             import PluginABI
