@@ -1,3 +1,4 @@
+import GatewayThreads
 import PluginABI
 import PluginHost
 
