@@ -234,7 +234,7 @@ struct HostileTests {
         let bytes: [UInt8] = Array(fleet.keys.hosts.utf8) + [0xFF, 0x1B] + [UInt8](repeating: 0xFE, count: 2000)
         _ = try await fleet.client.ask(
             "/v3/kv/put", ["key": .string(Data(bytes).base64EncodedString()), "value": ""], changes: true)
-        let member = try await fleet.start("host1")
+        let member = try await fleet.start("host1") { $0.pollInterval = .seconds(5) }
         #expect(await becomesTrue { try await fleet.control.snapshot().hosts["host1"] != nil })
         let snapshot = try await fleet.control.snapshot()
         #expect(snapshot.problems.count == 4, "\(snapshot.problems)")
