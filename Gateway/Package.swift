@@ -40,10 +40,11 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     ],
     targets: [
+        .target(name: "GatewayThreads", swiftSettings: settings),
         .target(
             name: "PluginGateway",
             dependencies: [
-                host, abi, hummingbird, logging, lifecycle,
+                "GatewayThreads", host, abi, hummingbird, logging, lifecycle,
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
@@ -59,7 +60,7 @@ let package = Package(
         .target(
             name: "RemoteModules",
             dependencies: [
-                host, abi, logging, lifecycle,
+                "GatewayThreads", host, abi, logging, lifecycle,
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -119,7 +120,8 @@ let package = Package(
         .testTarget(
             name: "RemoteModulesTests",
             dependencies: [
-                "RemoteModules", "PluginGateway", "GatewayProgram", host, abi, hummingbird, logging, lifecycle,
+                "GatewayThreads", "RemoteModules", "PluginGateway", "GatewayProgram", host, abi, hummingbird, logging,
+                lifecycle,
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],

@@ -1,3 +1,4 @@
+import GatewayThreads
 import HTTPTypes
 public import Hummingbird
 public import Logging
@@ -27,7 +28,8 @@ public final class PluginGateway: Sendable {
     let admission: Admission
     let catalog: Catalog
     let events: EventLog
-    let threads: CallThreads
+    /// Run actions, and the tasks of connections: a synchronous action keeps its thread as long as it likes.
+    let threads: ThreadPool
     let calls = CallsInFlight()
     let departures: Departures
     let callTimes = CallTimes()
@@ -68,9 +70,13 @@ public final class PluginGateway: Sendable {
         catalog = Catalog(host)
         events = EventLog(kept: configuration.keptEvents, streams: configuration.streamLimit)
         unsent = UnsentResults(limit: configuration.unsentLimit)
-        threads = CallThreads(limit: configuration.callLimit)
+        // Calls can block as many, and something must answer besides.
+        threads = ThreadPool(limit: configuration.callLimit + Self.spareThreads)
         departures = Departures(writeTimeout: configuration.writeTimeout, bodyLimit: configuration.bodyLimit)
     }
+
+    /// How many threads there are besides those that calls can block.
+    private static let spareThreads = 64
 
     /// What `/readyz` answers: the host has started, the gateway is not ending, and it is not taken out.
     public var isReady: Bool { phase.withLock { $0 == .ready } && !isTakenOut.withLock { $0 } }

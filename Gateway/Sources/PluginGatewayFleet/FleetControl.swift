@@ -68,7 +68,7 @@ public struct FleetControl: Sendable {
                 throw FleetError("No host of the fleet is known under \(keys.hosts).")
             }
             var operations: [EtcdOperation] = [.put(keys.rollout, Array(record.json.json.utf8))]
-            // A host that joins during the rollout, or returns after it went back, needs to know what was desired
+            // A host that joins during the rollout, or returns after it was rolled back, needs to know what was desired
             // before.
             let before = snapshot.hosts.values.map { $0.modules.first { $0.name == module }?.release }
             if snapshot.desired[module] == nil, let first = before.first ?? nil, before.allSatisfy({ $0 == first }) {
@@ -137,7 +137,7 @@ public struct FleetControl: Sendable {
     /// - Parameter host: The name of the host.
     /// - Throws: A ``FleetError`` if the rollout does not wait for the host, or the host is known; an ``EtcdError``.
     public func resume(without host: String) async throws -> RolloutRecord {
-        try await change(from: [.running, .paused, .goingBack], to: nil) { record, snapshot throws(FleetError) in
+        try await change(from: [.running, .paused, .rollingBack], to: nil) { record, snapshot throws(FleetError) in
             guard snapshot.hosts[host] == nil else {
                 throw FleetError("The host \(host.clean) is known, and does its step.")
             }
@@ -149,14 +149,14 @@ public struct FleetControl: Sendable {
         }
     }
 
-    /// Makes all hosts go back that have taken their step of the current or last rollout, or have begun it.
+    /// Makes all hosts roll back that have taken their step of the current or last rollout, or have begun it.
     ///
     /// - Parameter reason: The reason to display.
-    public func goBack(reason: String) async throws -> RolloutRecord {
-        try await change(from: [.running, .paused, .done], to: .goingBack, reason: reason)
+    public func rollBack(reason: String) async throws -> RolloutRecord {
+        try await change(from: [.running, .paused, .done], to: .rollingBack, reason: reason)
     }
 
-    /// Waits until no host serves the version of a rollout that was taken back: those that came later follow by what is
+    /// Waits until no host serves the version of a rollout that was rolled back: those that came later follow by what is
     /// desired.
     ///
     /// - Parameter record: The record of the rollout.
@@ -197,7 +197,7 @@ public struct FleetControl: Sendable {
                         + states.map(\.shown).joined(separator: " or ") + ".")
             }
             var operations: [EtcdOperation] = []
-            if record.state == .done, state == .goingBack {
+            if record.state == .done, state == .rollingBack {
                 // The previous version is desired again.
                 let before = record.steps.values.map(\.before)
                 if Set(before.map { $0?.digest }).count == 1,
@@ -226,9 +226,14 @@ extension RolloutRecord.State {
     /// The state as it is displayed.
     public var shown: String {
         switch self {
-        case .goingBack: "going back"
-        case .wentBack: "taken back"
+        case .rollingBack: "rolling back"
+        case .rolledBack: "rolled back"
         default: rawValue
         }
     }
+}
+
+extension RolloutRecord.Step.State {
+    /// The state as it is displayed.
+    public var shown: String { self == .rolledBack ? "rolled back" : rawValue }
 }

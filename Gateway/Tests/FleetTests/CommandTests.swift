@@ -31,10 +31,43 @@ struct CommandTests {
         let json = try await self.fleet("status", "--json", place[0], url, place[2], "test").output
         #expect(json.hasPrefix("{") && json.contains("\"state\":\"done\""), "\(json)")
         let back = try await self.fleet("back", "--reason", "no good", place[0], url, place[2], "test")
-        #expect(back.status == 0 && back.output.contains("taken back: no good"), "\(back.output)")
+        #expect(back.status == 0 && back.output.contains("rolled back: no good"), "\(back.output)")
         #expect(member.version == "1.0.0")
         let pause = try await self.fleet("pause", place[0], url, place[2], "test")
-        #expect(pause.status == 75 && pause.output.contains("is taken back, not running."), "\(pause.output)")
+        #expect(pause.status == 75 && pause.output.contains("is rolled back, not running."), "\(pause.output)")
+        try await member.end()
+    }
+
+    @Test func `a rollout that waits for a host goes on without it`() async throws {
+        let fleet = try await TestFleet()
+        let place = ["--endpoints", fleet.etcd.url, "--prefix", "test"]
+        let member = try await fleet.start("host1")
+        let lease = try await fleet.pretend("host0")
+        #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 2 })
+        let program = "\(buildFolder)/pluginhost-gateway"
+        let begun = try await Program.run(
+            [
+                program, "fleet", "rollout", "Good", "1.1.0", "--store", "\(fleet.folder)/store", "--drain", "0",
+                "--soak",
+            ]
+                + ["0", "--no-wait"] + place)
+        #expect(begun.status == 0, "\(begun.output)")
+        try await fleet.client.revoke(lease)
+        #expect(await becomesTrue { try await fleet.control.snapshot().rollout?.steps["host1"]?.state == .done })
+        let status = try await Program.run([program, "fleet", "status"] + place).output
+        #expect(status.contains("host0: away; the rollout waits for it. (fleet resume --without host0)"), "\(status)")
+        for (host, text) in [("host1", "is known, and does its step"), ("hos\u{1b}t", "does not wait for a host")] {
+            let refused = try await Program.run([program, "fleet", "resume", "--without", host] + place)
+            #expect(refused.status == 75 && refused.output.contains(text), "\(refused.output)")
+            #expect(!refused.output.contains("\u{1b}"))
+        }
+        #expect(try await fleet.control.snapshot().rollout?.state == .running)
+        let resumed = try await Program.run([program, "fleet", "resume", "--without", "host0"] + place)
+        #expect(resumed.status == 0, "\(resumed.output)")
+        #expect(resumed.output.hasPrefix("The rollout of Good 1.1.0 (") && resumed.output.hasSuffix("goes on.\n"))
+        #expect(try await fleet.end()?.state == .done)
+        let again = try await Program.run([program, "fleet", "resume", "--without", "host0"] + place)
+        #expect(again.status == 75 && again.output.contains("is done, not running"), "\(again.output)")
         try await member.end()
     }
 

@@ -49,20 +49,20 @@ struct FleetTests {
         try await lab.waitUntilReady()
         #expect(await becomesTrue { try await lab.areAllUp() })
 
-        // A broken version goes back by itself.
+        // A broken version is rolled back by itself.
         let second = try await lab.fleet(["rollout", "Shop", "1.2.0", "--soak", "30"] + options)
         let secondEnd = now()
         #expect(second.status == 2, "\(second.output)")
         #expect(second.output.contains("calls failed; the limit is"), "\(second.output)")
         let afterwards = try await lab.control.snapshot()
-        #expect(afterwards.rollout?.state == .wentBack)
+        #expect(afterwards.rollout?.state == .rolledBack)
         #expect(afterwards.rollout?.steps.count == 1)
         for host in afterwards.hosts.values { #expect(host.modules.first?.release.version == "1.1.0") }
         #expect(await load.more(100))
 
         let page = try Value(json: try await lab.get("/page/fleet", of: "host1"))
         #expect(page["isKnown"] == true && page["self"] == "host1" && page["hosts"]?.map?.count == 3)
-        #expect(page["rollout"]?["state"] == "wentBack")
+        #expect(page["rollout"]?["state"] == "rolledBack")
 
         // etcd hangs, vanishes, and returns.
         lab.etcd.child.send(SIGSTOP)

@@ -7,19 +7,11 @@ import Testing
 /// Hosts and keys that come and go at bad moments.
 @Suite(.enabled(if: hasEtcd, "The tests of fleets need etcd."))
 struct HostileTests {
-    /// Writes a host that nobody runs, and returns its lease.
-    private func pretend(_ name: String, _ fleet: TestFleet) async throws -> Int {
-        let lease = try await fleet.client.grantLease(600)
-        let host = HostRecord(name: name, address: "\(name):80", state: .ready, modules: [], problem: nil)
-        try await fleet.client.put(fleet.keys.host(name), Array(host.json.json.utf8), lease: lease)
-        return lease
-    }
-
     @Test func `a rollout waits for a host that is away, until it is dropped`() async throws {
         let fleet = try await TestFleet()
         let members = [try await fleet.start("host1"), try await fleet.start("host2")]
         #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 2 })
-        let lease = try await pretend("host0", fleet)
+        let lease = try await fleet.pretend("host0")
         _ = try await fleet.rollOut(try fleet.release("1.1.0"))
         try await fleet.client.revoke(lease)
         #expect(
@@ -38,15 +30,15 @@ struct HostileTests {
         for member in members { try await member.end() }
     }
 
-    @Test func `a step is not done that is taken back while the host drains`() async throws {
+    @Test func `a step is not done that is rolled back while the host drains`() async throws {
         let fleet = try await TestFleet()
         let members = [try await fleet.start("host1"), try await fleet.start("host2")]
         #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 2 })
         _ = try await fleet.control.rollOut(
             "Good", try fleet.release("1.1.0"), drain: 1, soak: 0, limits: .init())
         #expect(await becomesTrue { members.contains { !$0.gateway.isReady } })
-        _ = try await fleet.control.goBack(reason: "enough")
-        #expect(try await fleet.end()?.state == .wentBack)
+        _ = try await fleet.control.rollBack(reason: "enough")
+        #expect(try await fleet.end()?.state == .rolledBack)
         for member in members {
             #expect(!member.log.contains("Good 1.1.0"), "\(member.log)")
             #expect(member.version == "1.0.0")
@@ -116,9 +108,9 @@ struct HostileTests {
         try "not a module".write(toFile: path, atomically: true, encoding: .utf8)
         _ = try await fleet.control.rollOut("More", release, drain: 0, soak: 0, limits: .init())
         let end = try #require(try await fleet.end())
-        #expect(end.state == .wentBack && end.reason?.contains("Rename or remove it.") == true, "\(end)")
+        #expect(end.state == .rolledBack && end.reason?.contains("Rename or remove it.") == true, "\(end)")
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "not a module")
-        // A file that does not start is removed when the host goes back.
+        // A file that does not start is removed when the host rolls back.
         unlink(path)
         try "no module, either".write(
             toFile: "\(fleet.folder)/store/More-2.0.0.so", atomically: true, encoding: .utf8)
@@ -126,7 +118,7 @@ struct HostileTests {
             version: "2.0.0", digest: try FleetControl.digest(ofFile: "\(fleet.folder)/store/More-2.0.0.so"),
             file: "More-2.0.0.so")
         _ = try await fleet.control.rollOut("More", junk, drain: 0, soak: 0, limits: .init())
-        #expect(try await fleet.end()?.state == .wentBack)
+        #expect(try await fleet.end()?.state == .rolledBack)
         #expect(!FileManager.default.fileExists(atPath: path))
         try await member.end()
     }
@@ -162,12 +154,12 @@ struct HostileTests {
         try await Task.sleep(for: .milliseconds(700))
         try await fleet.client.put("other", [])
         #expect(try #require(try await fleet.client.get("other")).modified == modified + 1)
-        _ = try await fleet.control.goBack(reason: "enough")
+        _ = try await fleet.control.rollBack(reason: "enough")
         #expect(try await fleet.end()?.state == .failed)
         try await member.end()
     }
 
-    @Test func `a host that joins late goes back, too, or is named`() async throws {
+    @Test func `a host that joins late rolls back, too, or is named`() async throws {
         let fleet = try await TestFleet()
         let first = try await fleet.start("host1")
         #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 1 })
@@ -176,9 +168,9 @@ struct HostileTests {
         let late = try await fleet.start("host2")
         #expect(late.version == "1.1.0")
         #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 2 })
-        _ = try await fleet.control.goBack(reason: "no good")
+        _ = try await fleet.control.rollBack(reason: "no good")
         let end = try #require(try await fleet.end())
-        #expect(end.state == .wentBack)
+        #expect(end.state == .rolledBack)
         #expect(try await fleet.control.snapshot().desired["Good"] == (try fleet.release("1.0.0")))
         #expect(try await fleet.control.hostsLeft(by: end) == [])
         #expect(first.version == "1.0.0" && late.version == "1.0.0")
@@ -189,7 +181,7 @@ struct HostileTests {
         let last = try await fleet.start("host3")
         #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 3 })
         unlink("\(fleet.folder)/store/Good-1.0.0.so")
-        _ = try await fleet.control.goBack(reason: "no good")
+        _ = try await fleet.control.rollBack(reason: "no good")
         let second = try #require(try await fleet.end())
         let left = try await fleet.control.hostsLeft(by: second)
         #expect(left.count == 1 && left.first?.hasPrefix("host3: ") == true, "\(left)")
@@ -232,13 +224,31 @@ struct HostileTests {
         try await member.end()
     }
 
-    @Test func `copies that a killed host has left are removed when it joins`() throws {
-        let folder = try makeFolder()
-        for name in [".fleet-next-1", ".fleet-before-Good", "good.so"] {
-            try "x".write(toFile: "\(folder)/\(name)", atomically: true, encoding: .utf8)
+    @Test func `keys with large names do not hide the others`() async throws {
+        let fleet = try await TestFleet()
+        let large = String(repeating: "x", count: 1_300_000)
+        for number in 0..<3 {
+            try await fleet.client.put(fleet.keys.host("\(number)\(large)"), Array("{}".utf8))
         }
-        ModuleFiles.removeCopies(in: folder)
-        #expect(
-            try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == [".fleet-before-Good", "good.so"])
+        // Not UTF-8.
+        let bytes: [UInt8] = Array(fleet.keys.hosts.utf8) + [0xFF, 0x1B] + [UInt8](repeating: 0xFE, count: 2000)
+        _ = try await fleet.client.ask(
+            "/v3/kv/put", ["key": .string(Data(bytes).base64EncodedString()), "value": ""], changes: true)
+        let member = try await fleet.start("host1") { $0.pollInterval = .seconds(5) }
+        #expect(await becomesTrue { try await fleet.control.snapshot().hosts["host1"] != nil })
+        let snapshot = try await fleet.control.snapshot()
+        #expect(snapshot.problems.count == 4, "\(snapshot.problems)")
+        #expect(snapshot.problems.allSatisfy { $0.count < 500 && !$0.contains("\u{1b}") })
+        _ = try await fleet.rollOut(try fleet.release("1.1.0"))
+        #expect(try await fleet.end()?.state == .done)
+        try await member.end()
+    }
+
+    @Test func `copies that a killed host has left are removed when it joins`() async throws {
+        let fleet = try await TestFleet()
+        let member = try await fleet.start("host1", files: [".fleet-next-1", ".fleet-before-Good"])
+        let files = try FileManager.default.contentsOfDirectory(atPath: member.plugins).sorted()
+        #expect(files == [".fleet-before-Good", "good.so"])
+        try await member.end()
     }
 }

@@ -40,9 +40,9 @@ struct MemberTests {
         #expect(members.map(\.version) == ["1.1.0", "1.1.0"])
         #expect(try await fleet.control.snapshot().desired["Good"] == release)
         #expect(members.allSatisfy { $0.gateway.isReady })
-        // By hand, it goes back even then.
-        _ = try await fleet.control.goBack(reason: "no good")
-        #expect(try await fleet.end()?.state == .wentBack)
+        // By hand, it is rolled back even then.
+        _ = try await fleet.control.rollBack(reason: "no good")
+        #expect(try await fleet.end()?.state == .rolledBack)
         #expect(members.map(\.version) == ["1.0.0", "1.0.0"])
         for member in members { try await member.end() }
     }
@@ -62,7 +62,7 @@ struct MemberTests {
         ] {
             _ = try await fleet.rollOut(release)
             let end = try #require(try await fleet.end())
-            #expect(end.state == .wentBack)
+            #expect(end.state == .rolledBack)
             #expect(end.reason?.contains(reason) == true, "\(end.reason ?? "")")
             #expect(member.version == "1.0.0")
             #expect(try FileManager.default.contentsOfDirectory(atPath: member.plugins) == ["good.so"])
@@ -71,7 +71,7 @@ struct MemberTests {
         try await member.end()
     }
 
-    @Test func `a file that does not start goes back`() async throws {
+    @Test func `a file that does not start is rolled back`() async throws {
         let fleet = try await TestFleet()
         let members = [try await fleet.start("host1"), try await fleet.start("host2")]
         #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 2 })
@@ -80,7 +80,7 @@ struct MemberTests {
             version: "2.0.0", digest: try FleetControl.digest(ofFile: "\(fleet.folder)/store/Junk.so"), file: "Junk.so")
         _ = try await fleet.rollOut(junk)
         let end = try #require(try await fleet.end())
-        #expect(end.state == .wentBack && end.steps.count == 1, "\(end)")
+        #expect(end.state == .rolledBack && end.steps.count == 1, "\(end)")
         #expect(end.reason?.contains("does not start") == true)
         #expect(members.map(\.version) == ["1.0.0", "1.0.0"])
         for member in members {
@@ -101,8 +101,8 @@ struct MemberTests {
             "\($0)".contains("The rollout of Good 1.1.0") && $0 is FleetError
         }
         #expect(await becomesTrue { member.version == "1.1.0" })
-        _ = try await fleet.control.goBack(reason: "enough")
-        #expect(try await fleet.end()?.state == .wentBack)
+        _ = try await fleet.control.rollBack(reason: "enough")
+        #expect(try await fleet.end()?.state == .rolledBack)
         #expect(member.version == "1.0.0")
         await #expect(throws: FleetError.self) { try await fleet.control.pause() }
         try await member.end()
@@ -122,8 +122,8 @@ struct MemberTests {
             return await group.reduce(into: [RolloutRecord]()) { if let record = $1 { $0.append(record) } }
         }
         #expect(begun.count == 1)
-        _ = try await control.goBack(reason: "enough")
-        #expect(try await fleet.end()?.state == .wentBack)
+        _ = try await control.rollBack(reason: "enough")
+        #expect(try await fleet.end()?.state == .rolledBack)
         try await member.end()
     }
 
@@ -251,13 +251,13 @@ struct MemberTests {
         #expect(try await fleet.end()?.state == .done)
         #expect(member.version == "1.1.0")
         #expect(member.gateway.host.modules.map(\.state) == [.registered])
-        _ = try await fleet.control.goBack(reason: "no good")
-        #expect(try await fleet.end()?.state == .wentBack)
+        _ = try await fleet.control.rollBack(reason: "no good")
+        #expect(try await fleet.end()?.state == .rolledBack)
         #expect(member.version == "1.0.0")
         try await member.end()
     }
 
-    @Test func `a host that cannot go back says so, and serves on`() async throws {
+    @Test func `a host that cannot roll back says so, and serves on`() async throws {
         let fleet = try await TestFleet()
         let member = try await fleet.start("host1")
         #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 1 })
@@ -267,13 +267,14 @@ struct MemberTests {
         try FileManager.default.removeItem(atPath: "\(member.plugins)/.fleet-before-Good")
         try FileManager.default.removeItem(atPath: "\(member.folder)/state")
         try FileManager.default.removeItem(atPath: "\(fleet.folder)/store/Good-1.0.0.so")
-        _ = try await fleet.control.goBack(reason: "no good")
+        _ = try await fleet.control.rollBack(reason: "no good")
         let end = try #require(try await fleet.end())
         #expect(end.state == .failed && end.steps["host1"]?.state == .failed, "\(end)")
         #expect(member.version == "1.1.0" && member.gateway.isReady)
         #expect(
             await becomesTrue {
-                try await fleet.control.snapshot().hosts["host1"]?.problem?.contains("Good cannot go back") == true
+                try await fleet.control.snapshot().hosts["host1"]?.problem?.contains("Good cannot be rolled back")
+                    == true
             })
         try await member.end()
     }

@@ -1,9 +1,9 @@
 import Foundation
 import HTTPTypes
 import Hummingbird
-import PluginGateway
 import Testing
 
+@testable import PluginGateway
 @testable import PluginGatewayFleet
 
 /// What a host sees of the calls of a new version.
@@ -17,7 +17,37 @@ struct ObservationTests {
         return await gateway.respond(to: request).status.code
     }
 
-    @Test func `a version whose calls hang goes back`() async throws {
+    @Test func `latencies are compared with those of the version before only`() async throws {
+        let fleet = try await TestFleet()
+        try copyFile(TestMember.file("2.0.0"), to: "\(fleet.folder)/store/Good-2.0.0.so")
+        let member = try await fleet.start("host1")
+        #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 1 })
+        func call(_ duration: Duration) {
+            for _ in 0..<20 { member.gateway.tallies.add("Good", nil, duration) }
+        }
+        // Of the version before that one.
+        call(.seconds(1))
+        _ = try await fleet.rollOut(try fleet.release("1.1.0"))
+        #expect(try await fleet.end()?.state == .done)
+        call(.milliseconds(2))
+        var limits = RolloutRecord.Limits()
+        limits.maximumLatencyRatio = 4
+        _ = try await fleet.control.rollOut("Good", try fleet.release("2.0.0"), drain: 0, soak: 30, limits: limits)
+        #expect(await becomesTrue { try await fleet.control.snapshot().rollout?.steps["host1"]?.state == .observing })
+        // The observation begins a moment after it is announced.
+        #expect(
+            await becomesTrue {
+                call(.milliseconds(100))
+                return try await fleet.control.snapshot().rollout?.state != .running
+            })
+        let end = try #require(try await fleet.end())
+        #expect(end.state == .rolledBack, "\(end)")
+        #expect(end.reason?.contains("the limit is 4.0 times as long") == true, "\(end)")
+        #expect(member.version == "1.1.0")
+        try await member.end()
+    }
+
+    @Test func `a version whose calls hang is rolled back`() async throws {
         let fleet = try await TestFleet()
         // Until the test ends, or somebody writes the file.
         var module = CModule(version: "2.0.0")
@@ -39,11 +69,11 @@ struct ObservationTests {
         _ = try await fleet.control.rollOut("Good", try fleet.release("2.0.0"), drain: 0, soak: 1, limits: .init())
         #expect(await becomesTrue { try await fleet.control.snapshot().rollout?.steps["host1"]?.state == .observing })
         let calls = (0..<25).map { _ in Task { await Self.call(gateway) } }
-        let end = try #require(try await fleet.end(.goingBack))
-        #expect(end.reason?.contains("of 25 calls") == true, "\(end)")
+        let end = try #require(try await fleet.end(.rollingBack))
+        #expect(end.reason?.contains(" calls ") == true, "\(end)")
         try Data().write(to: URL(filePath: gate))
         for call in calls { #expect(await call.value == 200) }
-        #expect(try await fleet.end()?.state == .wentBack)
+        #expect(try await fleet.end()?.state == .rolledBack)
         #expect(member.version == "1.0.0")
         try await member.end()
     }

@@ -30,10 +30,10 @@ import Testing
         #expect(throws: RecordError.self) { try HostRecord("host/1", host.json) }
         #expect(throws: RecordError.self) { try HostRecord("\u{1b}", host.json) }
         var rollout = RolloutRecord(id: "1", module: "A", release: release, drain: 1, soak: 2.5, limits: .init())
-        (rollout.state, rollout.reason, rollout.limits.maximumLatency) = (.goingBack, "why", 10)
+        (rollout.state, rollout.reason, rollout.limits.maximumLatency) = (.rollingBack, "why", 10)
         rollout.steps["host1"] = .init(
             state: .observing, before: release, observed: Observation(calls: 3, errors: 1, latency: 2.5), reason: "x")
-        rollout.steps["host2"] = .init(state: .back)
+        rollout.steps["host2"] = .init(state: .rolledBack)
         #expect(try RolloutRecord(try Value(json: rollout.json.json)) == rollout)
     }
 

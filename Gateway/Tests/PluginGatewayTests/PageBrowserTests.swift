@@ -41,6 +41,7 @@ extension Visit {
         try await takesFurtherParameters()
         try await showsChanges()
         try await explainsAURL()
+        try await showsAFleet(gateway)
         try await isAccessible()
         try await takesPictures(gateway)
         #expect(try await browser.errors().filter { !$0.contains("status of") } == [])

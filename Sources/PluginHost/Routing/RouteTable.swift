@@ -48,6 +48,8 @@ struct RouteTable: Sendable {
         @exclusivity(unchecked) var patterns: [(PathPattern, PathTree)] = []
         /// The variants of `patterns`, the most specific ones first.
         @exclusivity(unchecked) var variants: [HostVariant] = []
+        /// Whether `*` is the only one of `patterns`.
+        @exclusivity(unchecked) var isForEveryHost = false
         @exclusivity(unchecked) var any = PathTree()
         /// The maximum work that a search below any literal host takes. It may include routes that were removed.
         @exclusivity(unchecked) var literalWork = SearchWork()
@@ -59,7 +61,7 @@ struct RouteTable: Sendable {
         init(copying other: Hosts) {
             literals = PersistentMap(copying: other.literals)
             (patterns, variants, any) = (other.patterns, other.variants, other.any)
-            (literalWork, count) = (other.literalWork, other.count)
+            (literalWork, count, isForEveryHost) = (other.literalWork, other.count, other.isForEveryHost)
         }
     }
 
@@ -274,6 +276,7 @@ extension RouteTable.Hosts {
     private func matchPatterns(
         _ host: RawText, _ url: URLText, _ choice: RouteChoice?, _ steps: inout Int
     ) -> RouteMatch? {
+        if isForEveryHost { return matchEveryHost(host, url, choice, &steps) }
         let scalars = PathScalars.scalars(host)
         var best: (found: PathTree.Found, specificity: [UInt8])?
         var searched: Set<Int> = []
@@ -295,6 +298,18 @@ extension RouteTable.Hosts {
         let taken = scalars.withUnsafeBufferPointer { entry.pattern.host?.automaton.match($0, counting: &steps) }
         let groups = match.groups ?? entry.taken(url)
         match.groups = PathScalars.texts(taken ?? [], of: host, scalars) + groups
+        return match
+    }
+
+    /// Searches below the pattern `*`, if it is the only one: the host need not be matched, and its group captures all of
+    /// it. Most routes of HTTP are for every host.
+    private func matchEveryHost(
+        _ host: RawText, _ url: URLText, _ choice: RouteChoice?, _ steps: inout Int
+    ) -> RouteMatch? {
+        guard let found = PathTree.find(url, in: .passUnretained(patterns[0].1), choosing: choice, counting: &steps)
+        else { return nil }
+        var match = PathTree.match(found, url, counting: &steps)
+        match.groups = [host] + (match.groups ?? match.entry.takeUnretainedValue().taken(url))
         return match
     }
 
@@ -340,6 +355,7 @@ extension RouteTable.Hosts {
         let index = known ?? patterns.endIndex
         if known == nil {
             patterns.append((host, PathTree()))
+            isForEveryHost = patterns.count == 1 && host.capturesEverything
             variants += host.variantNumbers.map { number in
                 .init(pattern: index, number: number, specificity: host.specificity(ofVariant: number))
             }
@@ -352,6 +368,12 @@ extension RouteTable.Hosts {
 extension PathPattern {
     /// Whether the pattern matches only an empty component.
     fileprivate var isEmpty: Bool { literal?.isEmpty == true }
+
+    /// Whether the pattern is a single group that captures anything: `*`.
+    fileprivate var capturesEverything: Bool {
+        guard let part = parts.first, parts.count == 1 else { return false }
+        return part.matcher == .anything && part.modifier == .once && part.prefix.isEmpty && part.suffix.isEmpty
+    }
 
     var isLiteral: Bool { literal != nil }
 

@@ -10,7 +10,7 @@ struct FleetCommand: AsyncParsableCommand {
         commandName: "fleet", abstract: "Shows and changes what several hosts serve, through etcd.",
         discussion: """
             The commands only write to etcd; the hosts do the work, one after the other. Exit status: 0; 1 if etcd does not \
-            answer or a rollout fails; 2 if it went back; 64 for wrong arguments; 75 if another rollout is active.
+            answer or a rollout fails; 2 if it was rolled back; 64 for wrong arguments; 75 if another rollout is active.
             """,
         subcommands: [Status.self, Rollout.self, Pause.self, Resume.self, Back.self, Idempotent.self])
 
@@ -109,29 +109,29 @@ struct FleetCommand: AsyncParsableCommand {
 
     struct Back: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Takes the current or last rollout back on all hosts.",
+            abstract: "Rolls back the current or last rollout on all hosts.",
             discussion: "Returns when the hosts serve what they served before, unless --no-wait is given.")
         @OptionGroup var place: Place
 
         @Option(help: "The reason, which “fleet status” shows.")
-        var reason = "taken back by hand"
+        var reason = "rolled back by hand"
 
         @Flag(inversion: .prefixedNo, help: "Wait for the end.")
         var wait = true
 
         func run() async throws {
             try await place.with { control, _ in
-                let record = try await control.goBack(reason: reason)
-                print("The rollout of \(record.shown) goes back.")
+                let record = try await control.rollBack(reason: reason)
+                print("The rollout of \(record.shown) is being rolled back.")
                 guard wait else { return }
                 let end = try await Rollout.follow(record, control)
-                guard end.state == .wentBack else {
-                    throw FleetCommand.failure("Not all hosts went back; see “fleet status”.", 1)
+                guard end.state == .rolledBack else {
+                    throw FleetCommand.failure("Not all hosts rolled back; see “fleet status”.", 1)
                 }
                 let left = try await control.hostsLeft(by: end)
                 guard left.isEmpty else {
                     throw FleetCommand.failure(
-                        "Hosts that came later do not go back. \(left.joined(separator: "; ")). Put the file of the old "
+                        "Hosts that came later do not roll back. \(left.joined(separator: "; ")). Put the file of the old "
                             + "version into the store, and roll it out.", 1)
                 }
             }

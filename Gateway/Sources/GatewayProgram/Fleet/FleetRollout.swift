@@ -11,7 +11,7 @@ extension FleetCommand {
             abstract: "Rolls out a version of a module to all hosts, one after the other.",
             discussion: """
                 The file must be in the store of each host. Each host checks its digest, leaves the balancer, replaces the \
-                module, returns, and observes it. If a limit is passed, or a host cannot replace the module, all hosts go \
+                module, returns, and observes it. If a limit is passed, or a host cannot replace the module, all hosts roll \
                 back. The command waits for the end; the rollout does not depend on it.
                 """)
         @OptionGroup var place: Place
@@ -80,7 +80,8 @@ extension FleetCommand {
                 let end = try await Self.follow(record, control)
                 switch end.state {
                 case .done: return
-                case .wentBack: throw FleetCommand.failure("It went back: \(end.reason ?? "no reason is known").", 2)
+                case .rolledBack:
+                    throw FleetCommand.failure("It was rolled back: \(end.reason ?? "no reason is known").", 2)
                 default: throw FleetCommand.failure("It failed: \(end.reason ?? "no reason is known").", 1)
                 }
             }
@@ -159,6 +160,6 @@ extension RolloutRecord.Step {
             let latency = observed.latency.map { ", 99 of 100 within \(($0 * 10).rounded() / 10) ms" } ?? ""
             return " (\(observed.calls) calls, \(observed.errors) failed\(latency))"
         }
-        return "\(state.rawValue)\(observed ?? "")\(reason.map { ": \($0)" } ?? "")"
+        return "\(state.shown)\(observed ?? "")\(reason.map { ": \($0)" } ?? "")"
     }
 }

@@ -1,3 +1,4 @@
+import GatewayThreads
 import PluginABI
 import PluginHost
 
@@ -30,12 +31,14 @@ struct RunningCall: Sendable {
     /// up, the client leaves, or the gateway ends; then the part continues, and keeps the slot.
     func perform(_ part: @escaping @Sendable () async throws(PluginError) -> Value) async throws(PluginError) -> Value {
         let outcome = CallOutcome()
-        let task = Task(executorPreference: gateway.threads) { [slot] in
-            defer { withExtendedLifetime(slot) {} }
-            do throws(PluginError) {
-                outcome.set(.success(try await part()))
-            } catch {
-                outcome.set(.failure(error))
+        let threads = gateway.threads
+        // This task waits for the outcome soon, and that one ends with it.
+        let task = threads.handingOver {
+            Task(executorPreference: threads) { [slot] in
+                let result: Result<Value, PluginError>
+                do throws(PluginError) { result = .success(try await part()) } catch { result = .failure(error) }
+                withExtendedLifetime(slot) {}
+                threads.handingOver { outcome.set(result) }
             }
         }
         @Sendable func end(_ error: PluginError) {

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayThreads
 import PluginABI
 import PluginHost
 public import ServiceLifecycle
@@ -41,11 +42,12 @@ extension PluginGateway {
     /// HTTP server in the group.
     public var readiness: some ServiceLifecycle.Service { Readiness(gateway: self) }
 
-    /// The services of a group, in order: the host, the given ones, and ``readiness``.
+    /// The services of a group, in order: the host, the given ones, and ``readiness``. The given ones run on the threads on
+    /// which the gateway calls actions, so that a call need not change threads.
     ///
     /// - Parameter servers: The services that serve this gateway: the application.
     public func services(_ servers: any ServiceLifecycle.Service...) -> [any ServiceLifecycle.Service] {
-        [PluginHostService(self)] + servers + [readiness]
+        [PluginHostService(self)] + servers.map { OnThreads(service: $0, threads: threads) } + [readiness]
     }
 
     /// Accepts no more calls, and ends the event streams. Calls in flight may go on for a while.
@@ -81,6 +83,16 @@ extension PluginGateway {
             try await Task.sleep(for: configuration.heartbeat)
             events.beat()
         }
+    }
+}
+
+/// A service whose task, with all its child tasks, runs on some threads.
+private struct OnThreads: ServiceLifecycle.Service {
+    let service: any ServiceLifecycle.Service
+    let threads: ThreadPool
+
+    func run() async throws {
+        try await withTaskExecutorPreference(threads) { [service] in try await service.run() }
     }
 }
 

@@ -11,6 +11,8 @@ public struct EtcdEntry: Sendable, Hashable {
     public let modified: Int
     /// The lease with which the key expires; 0 for none.
     public let lease: Int
+    /// ``key`` as etcd has it, possibly not UTF-8.
+    let keyBytes: [UInt8]
 }
 
 /// A condition of a transaction.
@@ -30,8 +32,8 @@ public enum EtcdOperation: Sendable {
     case delete(String)
     /// Reads the keys that begin with a prefix, at most this many.
     case list(String, limit: Int)
-    /// The same without the values.
-    case names(String, limit: Int)
+    /// Reads keys without their values: those that begin with a prefix, from a key on, at most this many.
+    case names(String, from: [UInt8], limit: Int)
     case get(String)
 }
 
@@ -138,6 +140,7 @@ extension EtcdEntry {
             let bytes = Data(base64Encoded: value["value"]?.string ?? "")
         else { return nil }
         self.key = String(decoding: key, as: UTF8.self)
+        keyBytes = Array(key)
         self.value = Array(bytes)
         (created, modified, lease) = (
             Etcd.int(value["create_revision"]) ?? 0, Etcd.int(value["mod_revision"]) ?? 0, Etcd.int(value["lease"]) ?? 0
@@ -180,10 +183,11 @@ extension EtcdOperation {
                     "limit": .string("\(limit)"),
                 ]
             ]
-        case .names(let prefix, let limit):
+        case .names(let prefix, let start, let limit):
             [
                 "request_range": [
-                    "key": .string(Etcd.encode(prefix)), "range_end": .string(Etcd.encode(Etcd.end(of: prefix))),
+                    "key": .string(Data(start).base64EncodedString()),
+                    "range_end": .string(Etcd.encode(Etcd.end(of: prefix))),
                     "limit": .string("\(limit)"), "keys_only": true,
                 ]
             ]

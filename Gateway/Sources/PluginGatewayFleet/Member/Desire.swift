@@ -22,10 +22,10 @@ extension FleetMember {
             logger.warning("The fleet is not known at the start: etcd does not answer. This host serves what it has.")
             return
         }
-        if let rollout = snapshot.rollout, [.goingBack, .wentBack, .failed].contains(rollout.state),
-            let step = rollout.steps[name], step.state != .back, step.state != .failed
+        if let rollout = snapshot.rollout, [.rollingBack, .rolledBack, .failed].contains(rollout.state),
+            let step = rollout.steps[name], step.state != .rolledBack, step.state != .failed
         {
-            try? await goBack(rollout, to: step.before, drain: nil)
+            try? await rollBack(rollout, to: step.before, drain: nil)
         }
         for (module, release) in wanted(snapshot) { await pursue(module, release, drain: nil) }
     }

@@ -23,7 +23,7 @@ extension FleetMember {
                 throw FleetError("It is not known which file of the store has \(module) \(release.shown).")
             }
             return try await outOfBalancer(drain) { () throws(FleetError) in
-                try await self.rollback(module, to: release)
+                try await self.rollBackToKept(module, to: release)
             }
         }
         let folder = try folder(of: module)
@@ -42,13 +42,13 @@ extension FleetMember {
         }
     }
 
-    /// Makes the host serve again what it served before a rollout.
+    /// Makes the host serve what it served before a rollout.
     ///
     /// - Parameters:
     ///   - rollout: The rollout.
     ///   - release: What it served; `nil` if it did not have the module.
     ///   - drain: As for ``replace(_:by:drain:)``.
-    func goBack(_ rollout: RolloutRecord, to release: ModuleRelease?, drain: Duration?) async throws(FleetError) {
+    func rollBack(_ rollout: RolloutRecord, to release: ModuleRelease?, drain: Duration?) async throws(FleetError) {
         let module = rollout.module
         guard let release else {
             guard served.named(module) != nil else {
@@ -68,12 +68,12 @@ extension FleetMember {
         if isServing, let path = current?.path, (try? ModuleFiles.digest(path)) == release.digest { return }
         do {
             try await outOfBalancer(isServing ? nil : drain) { () throws(FleetError) in
-                try await self.rollback(module, to: release)
+                try await self.rollBackToKept(module, to: release)
             }
             ModuleFiles.forget(module, in: try folder(of: module))
         } catch {
             if error.isOvertaken { throw error }
-            logger.notice("\(module) does not go back to a kept version: \(error)")
+            logger.notice("\(module) is not rolled back to a kept version: \(error)")
             let path = try path(of: module)
             if let copy = ModuleFiles.kept(module, release, in: try folder(of: module)) {
                 return try await outOfBalancer(drain) { () throws(FleetError) in
@@ -93,7 +93,7 @@ extension FleetMember {
     }
 
     /// Puts back the kept version that has a digest.
-    private func rollback(_ module: String, to release: ModuleRelease) async throws(FleetError) {
+    private func rollBackToKept(_ module: String, to release: ModuleRelease) async throws(FleetError) {
         let isServing = served.named(module)?.record.release.digest == release.digest
         try await blocking { [host = gateway.host] in
             _ = try host.rollback(module, to: isServing ? nil : release.version)

@@ -19,9 +19,9 @@ extension FleetMember {
             case .running:
                 switch step?.state {
                 case .done: break
-                case .back, .failed:
+                case .rolledBack, .failed:
                     stepProblem =
-                        "The rollout of \(rollout.module) \(rollout.release.shown) is running, but this host has gone back. "
+                        "The rollout of \(rollout.module) \(rollout.release.shown) is running, but this host has rolled back. "
                         + "End it with “fleet back”."
                     return false
                 case .replacing, .observing, nil:
@@ -35,17 +35,17 @@ extension FleetMember {
                 }
                 return try await finish(snapshot, rollout)
             case .paused: break
-            case .goingBack, .wentBack, .failed:
+            case .rollingBack, .rolledBack, .failed:
                 if let step, step.state == .failed {
-                    stepProblem = "\(rollout.module) cannot go back: \(step.reason ?? "no reason is known")"
+                    stepProblem = "\(rollout.module) cannot be rolled back: \(step.reason ?? "no reason is known")"
                 }
-                if let step, step.state != .back, step.state != .failed {
+                if let step, step.state != .rolledBack, step.state != .failed {
                     let isCurrent: @Sendable (FleetSnapshot) -> Bool = { $0.rollout?.id == rollout.id }
                     return try await locked(while: isCurrent) { () throws(StepError) in
-                        try await self.goBack(rollout)
+                        try await self.rollBack(rollout)
                     }
                 }
-                if rollout.state == .goingBack { return try await finish(snapshot, rollout) }
+                if rollout.state == .rollingBack { return try await finish(snapshot, rollout) }
             case .done: break
             }
         }
@@ -147,7 +147,7 @@ extension FleetMember {
     private func goForward(_ rollout: RolloutRecord) async throws(StepError) {
         let (id, module) = (rollout.id, rollout.module)
         var current = served.named(module)?.record.release
-        // So that hosts that join later can follow if this goes back.
+        // So that hosts that join later can follow if this is rolled back.
         if let release = current {
             current = try? await onThread { [store = configuration.store] in
                 ModuleFiles.find(module, release, in: store)
@@ -178,7 +178,7 @@ extension FleetMember {
         } catch {
             if Task.isCancelled || error.isOvertaken { throw .overtaken }
             logger.error("The rollout of \(module) \(rollout.release.shown) fails here: \(error)")
-            try await update(id) { record in record.turnBack("\(name): \(error)", name) }
+            try await update(id) { record in record.beginRollback("\(name): \(error)", name) }
             return
         }
         logger.notice("\(module) \(rollout.release.shown) serves.")
@@ -189,8 +189,8 @@ extension FleetMember {
         try await update(id) { record in
             record.steps[name]?.observed = observed
             if let problem {
-                record.turnBack("\(name): \(problem)", name)
-            } else if record.state != .goingBack {
+                record.beginRollback("\(name): \(problem)", name)
+            } else if record.state != .rollingBack {
                 record.steps[name]?.state = .done
             }
         }
@@ -219,8 +219,8 @@ extension FleetMember {
             if Task.isCancelled { return (observed, nil, true) }
             if now - lastLook > .seconds(1) {
                 lastLook = now
-                // Somebody may have decided to go back. Without etcd, the observation goes on.
-                if let record = try? await look().rollout, record.id != rollout.id || record.state == .goingBack {
+                // Somebody may have decided to roll back. Without etcd, the observation goes on.
+                if let record = try? await look().rollout, record.id != rollout.id || record.state == .rollingBack {
                     return (observed, nil, true)
                 }
             }
@@ -228,14 +228,14 @@ extension FleetMember {
         }
     }
 
-    private func goBack(_ rollout: RolloutRecord) async throws(StepError) {
+    private func rollBack(_ rollout: RolloutRecord) async throws(StepError) {
         guard let step = rollout.steps[name] else { return }
         do throws(FleetError) {
-            try await goBack(rollout, to: step.before, drain: .seconds(rollout.drain))
+            try await rollBack(rollout, to: step.before, drain: .seconds(rollout.drain))
         } catch {
             if Task.isCancelled || error.isOvertaken { throw .overtaken }
-            logger.error("\(rollout.module) cannot go back: \(error)")
-            stepProblem = "\(rollout.module) cannot go back: \(error)"
+            logger.error("\(rollout.module) cannot be rolled back: \(error)")
+            stepProblem = "\(rollout.module) cannot be rolled back: \(error)"
             try await update(rollout.id) { record in
                 record.steps[name]?.state = .failed
                 record.steps[name]?.reason = error.description
@@ -246,7 +246,7 @@ extension FleetMember {
         try? await publish()
         // The balancer must notice that the host is back.
         try? await Task.sleep(for: .seconds(rollout.drain))
-        try await update(rollout.id) { record in record.steps[name]?.state = .back }
+        try await update(rollout.id) { record in record.steps[name]?.state = .rolledBack }
     }
 
     /// Ends a rollout if all hosts have taken their steps.
@@ -262,8 +262,8 @@ extension FleetMember {
         } else {
             let present = rollout.steps.filter { snapshot.hosts[$0.key] != nil || !rollout.dropped.contains($0.key) }
             let steps = present.values.map(\.state)
-            guard steps.allSatisfy({ $0 == .back || $0 == .failed }) else { return false }
-            record.state = steps.contains(.failed) ? .failed : .wentBack
+            guard steps.allSatisfy({ $0 == .rolledBack || $0 == .failed }) else { return false }
+            record.state = steps.contains(.failed) ? .failed : .rolledBack
         }
         operations.append(.put(keys.rollout, Array(record.json.json.utf8)))
         return try await etcd.transact(
@@ -280,11 +280,11 @@ extension FleetMember.StepError {
 }
 
 extension RolloutRecord {
-    /// Makes all hosts go back that have begun.
-    fileprivate mutating func turnBack(_ reason: String, _ host: String) {
+    /// Makes all hosts roll back that have begun.
+    fileprivate mutating func beginRollback(_ reason: String, _ host: String) {
         steps[host]?.reason = reason
         guard state == .running || state == .paused else { return }
-        (state, self.reason) = (.goingBack, reason)
+        (state, self.reason) = (.rollingBack, reason)
     }
 }
 

@@ -41,6 +41,12 @@ struct FleetKeys: Sendable {
     /// How many hosts and how many desired modules are read.
     static let limit = 1000
 
+    /// The longest key that is read, in bytes, beyond the beginning of the keys.
+    private static let nameLimit = 1000
+
+    /// How many bytes of the names of keys are read.
+    private static let namesLimit = 32 << 20
+
     /// Reads the keys: all in one transaction, if that is not too much for an answer, else one by one, and those of the
     /// rollout and the lock at the end.
     private func entries(_ etcd: Etcd) async throws(EtcdError) -> [(entries: [EtcdEntry], count: Int)] {
@@ -51,16 +57,45 @@ struct FleetKeys: Sendable {
         } catch {
             guard error.code == .invalidAnswer else { throw error }
         }
-        let names = try await etcd.transact([
-            .names(hosts, limit: Self.limit), .names(desired, limit: Self.limit),
-        ])
         var answers: [(entries: [EtcdEntry], count: Int)] = []
-        for (entries, count) in names ?? [] {
+        for prefix in [hosts, desired] {
+            let (names, unread) = try await names(prefix, etcd)
             var read: [EtcdEntry] = []
-            for name in entries { if let entry = try await etcd.get(name.key) { read.append(entry) } }
-            answers.append((read, count))
+            for name in names {
+                // A key whose name no host writes is only named.
+                if name.keyBytes.count > prefix.utf8.count + Self.nameLimit {
+                    read.append(name)
+                } else if let entry = try await etcd.get(name.key) {
+                    read.append(entry)
+                }
+            }
+            answers.append((read, read.count + unread))
         }
         return answers + (try await etcd.transact([.get(rollout), .get(lock)]) ?? [])
+    }
+
+    /// Reads the names of the keys that begin with a prefix, fewer at a time if an answer would be too large.
+    ///
+    /// - Returns: The keys without their values, and how many others there are.
+    private func names(
+        _ prefix: String, _ etcd: Etcd
+    ) async throws(EtcdError) -> (read: [EtcdEntry], unread: Int) {
+        var (read, start, size, bytes) = ([EtcdEntry](), Array(prefix.utf8), Self.limit, 0)
+        while true {
+            do throws(EtcdError) {
+                let limit = min(size, Self.limit - read.count)
+                let answer = try await etcd.transact([.names(prefix, from: start, limit: limit)])?.first
+                guard let (entries, count) = answer, let last = entries.last else { return (read, 0) }
+                read += entries
+                bytes += entries.reduce(0) { $0 + $1.keyBytes.count }
+                let unread = max(0, count - entries.count)
+                guard unread > 0, read.count < Self.limit, bytes < Self.namesLimit else { return (read, unread) }
+                start = last.keyBytes + [0]
+            } catch {
+                guard error.code == .invalidAnswer, size > 1 else { throw error }
+                size = max(1, size / 32)
+            }
+        }
     }
 
     /// Reads what all hosts must know.
@@ -109,8 +144,9 @@ struct FleetKeys: Sendable {
             }
         }
         for (answer, kind) in [(answers[0], "hosts"), (answers[1], "desired modules")]
-        where answer.count > Self.limit {
-            snapshot.problems.append("There are \(answer.count) keys of \(kind); only \(Self.limit) are read.")
+        where answer.count > answer.entries.count {
+            snapshot.problems.append(
+                "There are \(answer.count) keys of \(kind); only \(answer.entries.count) are read.")
         }
         return snapshot
     }

@@ -8,13 +8,13 @@ public struct RolloutRecord: Sendable, Hashable {
         case running
         /// No further host begins.
         case paused
-        /// The hosts that have the new version go back.
-        case goingBack
+        /// The hosts that have the new version roll back.
+        case rollingBack
         /// All hosts serve the new version, and it is desired.
         case done
         /// All hosts serve what they served before.
-        case wentBack
-        /// Some hosts could not go back.
+        case rolledBack
+        /// Some hosts could not roll back.
         case failed
     }
 
@@ -22,7 +22,7 @@ public struct RolloutRecord: Sendable, Hashable {
     public struct Step: Sendable, Hashable {
         /// The state of a host's step.
         public enum State: String, Sendable {
-            case replacing, observing, done, back, failed
+            case replacing, observing, done, rolledBack, failed
         }
 
         public var state: State
@@ -52,7 +52,7 @@ public struct RolloutRecord: Sendable, Hashable {
     public var module: String
     public var release: ModuleRelease
     public var state: State
-    /// Why it goes back, or has failed.
+    /// Why it is rolled back, or has failed.
     public var reason: String?
     /// How long a host is out of the balancer before it replaces the module, in seconds.
     public var drain: Double
@@ -70,7 +70,7 @@ public struct RolloutRecord: Sendable, Hashable {
     static let stepLimit = 1000
 
     /// Whether hosts may still have something to do. While this is true, another rollout is refused.
-    public var isActive: Bool { state == .running || state == .paused || state == .goingBack }
+    public var isActive: Bool { state == .running || state == .paused || state == .rollingBack }
 
     var json: Value {
         var limits: [String: Value] = ["minimumCalls": .int(self.limits.minimumCalls)]
@@ -144,10 +144,10 @@ extension RolloutRecord {
     /// The hosts that still have something to do, including those that are missing. Hosts that join later are not among
     /// them.
     var awaitedHosts: Set<String> {
-        let names = state == .goingBack ? Set(steps.keys) : hosts.union(steps.keys)
+        let names = state == .rollingBack ? Set(steps.keys) : hosts.union(steps.keys)
         return names.subtracting(dropped).filter { name in
             guard let step = steps[name]?.state else { return true }
-            return state == .goingBack ? step != .back && step != .failed : step != .done
+            return state == .rollingBack ? step != .rolledBack && step != .failed : step != .done
         }
     }
 }

@@ -32,9 +32,18 @@ final class TestFleet {
             version: version, digest: try FleetControl.digest(ofFile: "\(folder)/store/\(file)"), file: file)
     }
 
-    /// Starts a host, with version 1.0.0 of the module.
+    /// Writes a host that nobody runs, and returns its lease.
+    func pretend(_ name: String) async throws -> Int {
+        let lease = try await client.grantLease(600)
+        let host = HostRecord(name: name, address: "\(name):80", state: .ready, modules: [], problem: nil)
+        try await client.put(keys.host(name), Array(host.json.json.utf8), lease: lease)
+        return lease
+    }
+
+    /// Starts a host, with version 1.0.0 of the module, and further files in its plugins folder.
     func start(
-        _ name: String, isLazy: Bool = false, _ configure: (inout FleetConfiguration) -> Void = { _ in }
+        _ name: String, isLazy: Bool = false, files: [String] = [],
+        _ configure: (inout FleetConfiguration) -> Void = { _ in }
     ) async throws -> TestMember {
         var configuration = FleetConfiguration(
             etcd: EtcdConfiguration(endpoints: [etcd.url]), name: name, address: "\(name):80", store: "\(folder)/store")
@@ -43,7 +52,7 @@ final class TestFleet {
         configuration.pollInterval = .milliseconds(300)
         configuration.drain = .milliseconds(50)
         configure(&configuration)
-        return try await TestMember(configuration, isLazy: isLazy)
+        return try await TestMember(configuration, isLazy: isLazy, files: files)
     }
 
     /// Begins a rollout that drains and observes only shortly.
@@ -103,11 +112,12 @@ final class TestMember {
         }
     }
 
-    init(_ configuration: FleetConfiguration, isLazy: Bool) async throws {
+    init(_ configuration: FleetConfiguration, isLazy: Bool, files: [String]) async throws {
         folder = try makeFolder()
         plugins = "\(folder)/plugins"
         try FileManager.default.createDirectory(atPath: plugins, withIntermediateDirectories: false)
         try copyFile(Self.file("1.0.0"), to: "\(plugins)/good.so")
+        for file in files { try "x".write(toFile: "\(plugins)/\(file)", atomically: true, encoding: .utf8) }
         var host = HostConfiguration(folders: [plugins])
         (host.stagingFolder, host.stateFolder) = ("\(folder)/staging", "\(folder)/state")
         host.takesLinkedModules = false

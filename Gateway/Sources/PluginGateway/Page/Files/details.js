@@ -23,7 +23,7 @@ export class Details {
     constructor(holder, title, { figures, changed }) {
         Object.assign(this, { holder, title, figures, changed });
         this.list = new PagedList(this.#calls, {
-            caption: "Calls by action", columns: ["Action", "Calls", "Errors", "Calls per second", "Time by HTTP", "99th percentile"],
+            caption: "Calls by action", columns: ["Action", "Calls", "Errors", "Calls per second", "Latency over HTTP", "99th percentile"],
             key: (action) => action.action, row: callRow, nouns: ["function", "functions"], empty: "Nothing was called yet.",
         });
     }
@@ -188,7 +188,7 @@ function callRow(action) {
     const [, calls, errors, second, time, percentile] = cells;
     second.append(rate.element);
     time.append(latency.element);
-    time.title = "The mean of the last second with calls by HTTP, in the last minute";
+    time.title = "The mean of the last second with calls over HTTP, in the last minute";
     return {
         cells,
         update(item) {

@@ -8,6 +8,8 @@ const section = document.getElementById("fleet");
 const content = document.getElementById("fleet-content");
 let shown = "";
 
+const STATES = { rollingBack: "rolling back", rolledBack: "rolled back" };
+const stateName = (state) => STATES[state] ?? state;
 const words = (text, longest) => isolated(brief(text ?? "", longest));
 
 function table(caption, columns, rows) {
@@ -27,10 +29,9 @@ function hosts(fleet) {
 }
 
 function rollout(record) {
-    const names = { goingBack: "going back", wentBack: "taken back" };
-    const title = `Rollout of ${record.module} ${record.release?.version}: ${names[record.state] ?? record.state}`;
+    const title = `Rollout of ${record.module} ${record.release?.version}: ${stateName(record.state)}`;
     const rows = Object.entries(record.steps ?? {}).sort().slice(0, MOST_HOSTS).map(([name, step]) => [
-        words(name, 80), words(step.state, 20),
+        words(name, 80), words(stateName(step.state), 20),
         step.observed ? `${step.observed.calls} calls, ${step.observed.errors} failed` : "", words(step.reason, 200),
     ]);
     const parts = [table(brief(title, 200), ["Host", "Step", "Observed", "Reason"], rows)];
@@ -40,6 +41,7 @@ function rollout(record) {
 
 function show(fleet) {
     section.hidden = !fleet;
+    document.getElementById("fleet-link").hidden = !fleet;
     const text = JSON.stringify(fleet);
     if (!fleet || text === shown) return;
     shown = text;

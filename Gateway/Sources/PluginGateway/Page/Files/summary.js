@@ -6,9 +6,9 @@ import { figures, state, whenChanged, whenCounted } from "./state.js";
 import { byId, make, milliseconds, number, set } from "./text.js";
 
 const summary = (() => {
-    const plots = { "Calls per second": new Plot("rate"), "Time by HTTP": new Plot("latency") };
+    const plots = { "Calls per second": new Plot("rate"), "Latency over HTTP": new Plot("latency") };
     const values = {};
-    for (const title of ["Active", "Not active", "Calls per second", "Time by HTTP", "In flight"]) {
+    for (const title of ["Active", "Not active", "Calls per second", "Latency over HTTP", "In flight"]) {
         values[title] = make("span", { className: "figure" }, "–");
         const content = make("dd", {}, values[title]);
         if (plots[title]) content.append(plots[title].element);
@@ -39,8 +39,8 @@ whenChanged(() => {
 
 whenCounted((inFlight) => {
     set(summary.values["Calls per second"], perSecond(figures.all.last));
-    set(summary.values["Time by HTTP"], milliseconds(figures.latency.last));
+    set(summary.values["Latency over HTTP"], milliseconds(figures.latency.last));
     set(summary.values["In flight"], number(inFlight));
     summary.plots["Calls per second"].draw(figures.all);
-    summary.plots["Time by HTTP"].draw(figures.latency);
+    summary.plots["Latency over HTTP"].draw(figures.latency);
 });

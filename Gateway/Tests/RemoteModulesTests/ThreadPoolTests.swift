@@ -1,0 +1,101 @@
+import Foundation
+import GatewayThreads
+import Synchronization
+import Testing
+
+@Suite struct ThreadPoolTests {
+    /// Waits for signals on a thread that may block.
+    private func arrive(_ count: Int, _ semaphore: DispatchSemaphore) async throws -> Bool {
+        try await onThread {
+            let deadline = DispatchTime.now() + 60
+            return (0..<count).allSatisfy { _ in semaphore.wait(timeout: deadline) == .success }
+        }
+    }
+
+    @Test func `code that waits keeps no other code from running`() async throws {
+        let count = 80 + 4 * ProcessInfo.processInfo.activeProcessorCount
+        let (threads, started, go) = (ThreadPool(limit: 512), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        for _ in 0..<count {
+            threads.run {
+                started.signal()
+                go.wait()
+            }
+        }
+        #expect(try await arrive(count, started))
+        // Also when the others have been waiting for a while.
+        threads.run { started.signal() }
+        #expect(try await arrive(1, started))
+        for _ in 0..<count { go.signal() }
+    }
+
+    @Test func `code beyond the limit waits for a thread`() async throws {
+        let threads = ThreadPool(limit: 1)
+        let results = await withTaskGroup(of: Int.self) { group in
+            for number in 0..<20 { group.addTask(executorPreference: threads) { number } }
+            return await group.reduce(into: Set<Int>()) { $0.insert($1) }
+        }
+        #expect(results.count == 20)
+    }
+
+    @Test func `without further threads, code runs late, but it runs`() async throws {
+        let tries = Tries()
+        let threads = ThreadPool(limit: 8) { body in
+            // The first one only.
+            tries.count.withLock { count in
+                count += 1
+                return count == 1
+            } && ThreadPool.startThread(body)
+        }
+        let arrived = DispatchSemaphore(value: 0)
+        for _ in 0..<100 { threads.run { arrived.signal() } }
+        #expect(try await arrive(100, arrived))
+        // Tasks, too, if there is no thread at all.
+        let none = ThreadPool(limit: 8) { _ in false }
+        #expect(await Task(executorPreference: none) { 42 }.value == 42)
+    }
+
+    @Test func `a job that is handed over runs on the same thread, even behind others that wait`() async throws {
+        let (threads, log, done) = (ThreadPool(limit: 1), Log(), DispatchSemaphore(value: 0))
+        threads.run {
+            threads.run { log.add("waiting", done) }
+            threads.handingOver {
+                threads.run { log.add("handed over", done) }
+                threads.run { log.add("second", done) }
+            }
+            log.add("first", done)
+        }
+        #expect(try await arrive(4, done))
+        #expect(log.lines == ["first", "handed over", "waiting", "second"])
+        // On other threads, nothing is different.
+        threads.handingOver { threads.run { log.add("foreign", done) } }
+        #expect(try await arrive(1, done))
+    }
+
+    @Test func `jobs that hand over to each other let others run`() async throws {
+        let (threads, stops, done) = (ThreadPool(limit: 1), Tries(), DispatchSemaphore(value: 0))
+        @Sendable func goOn() {
+            if stops.count.withLock({ $0 }) == 0 { threads.handingOver { threads.run(goOn) } }
+        }
+        threads.run(goOn)
+        threads.run {
+            stops.count.withLock { $0 = 1 }
+            done.signal()
+        }
+        #expect(try await arrive(1, done))
+    }
+}
+
+private final class Tries: Sendable {
+    let count = Mutex(0)
+}
+
+private final class Log: Sendable {
+    private let text = Mutex<[String]>([])
+
+    var lines: [String] { text.withLock { $0 } }
+
+    func add(_ line: String, _ done: DispatchSemaphore) {
+        text.withLock { $0.append(line) }
+        done.signal()
+    }
+}
