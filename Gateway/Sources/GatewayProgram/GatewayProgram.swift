@@ -9,7 +9,7 @@ struct GatewayProgram: AsyncParsableCommand {
         commandName: "pluginhost-gateway", abstract: "Serves the modules of a plugins folder over HTTP.",
         subcommands: [Serve.self, FleetCommand.self])
 
-    /// The process of an isolated module is this program, too.
+    /// Workers of isolated modules run this program, too.
     static func main() async {
         PluginHost.runWorkerIfAsked()
         PluginHost.installFatalSignalReport()

@@ -76,7 +76,7 @@ struct Serve: AsyncParsableCommand {
         help: "Let everybody who may use the gateway remove, roll back, restart and retry modules on the page at “/”.")
     var allowChanges = false
 
-    @Flag(help: "Serve no page. It shows paths of files and texts of errors to everybody who may use the gateway.")
+    @Flag(help: "Serve no page. The page shows file paths and error texts to everybody who may use the gateway.")
     var noPage = false
 
     @Flag(help: "Also load files that other users could have written.")
@@ -102,7 +102,7 @@ struct Serve: AsyncParsableCommand {
         }
     }
 
-    /// The settings of the file, with those of the options in their place.
+    /// Returns the settings of the file, overridden by the options.
     func settings() throws -> ServeSettings {
         var settings = try config.map(ServeSettings.init(file:)) ?? ServeSettings()
         func set<Setting>(_ setting: inout Setting, _ option: Setting?) { if let option { setting = option } }
@@ -167,13 +167,13 @@ struct Serve: AsyncParsableCommand {
             }
         }
         var group = ServiceGroupConfiguration(services: services, logger: logger)
-        // For what does not end by itself: clients that do not read.
+        // Limits the wait for what does not end by itself: clients that do not read.
         group.maximumGracefulShutdownDuration =
             settings.gateway.drainDelay + settings.gateway.drainTimeout + .seconds(20)
         try await run(ServiceGroup(configuration: group), logger)
     }
 
-    /// Runs services until a signal. A second one ends the program immediately, whatever hangs.
+    /// Runs services until a signal. A second one ends the program immediately, even if something hangs.
     private func run(_ group: ServiceGroup, _ logger: Logger) async throws {
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let watching = Task {

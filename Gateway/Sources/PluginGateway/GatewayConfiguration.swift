@@ -14,7 +14,7 @@ public struct GatewayConfiguration: Sendable {
     public var bodyLimit = 1 << 20
     /// How long a client may take to send a body.
     public var bodyTimeout: Duration = .seconds(30)
-    /// How long a client may take to read a part of an answer, of at most 64 KiB. Then its connection is closed.
+    /// How long a client may take to read a part of an answer, at most 64 KiB, before its connection is closed.
     public var writeTimeout: Duration = .seconds(60)
     /// How long a call, or an element of a cursor, may take if the request does not say.
     public var callTimeout: Duration = .seconds(30)
@@ -38,7 +38,7 @@ public struct GatewayConfiguration: Sendable {
     /// How long the gateway continues to accept requests after it has become not ready, so that a load balancer can
     /// notice.
     public var drainDelay: Duration = .zero
-    /// How long calls in flight may go on when the gateway ends, and bodies and answers on their way.
+    /// How long calls in flight, and the transfer of bodies and answers, may continue when the gateway ends.
     public var drainTimeout: Duration = .seconds(10)
     /// How many elements of a cursor one response may have.
     public var cursorLimit = 100_000

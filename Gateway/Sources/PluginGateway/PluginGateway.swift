@@ -70,15 +70,11 @@ public final class PluginGateway: Sendable {
         catalog = Catalog(host)
         events = EventLog(kept: configuration.keptEvents, streams: configuration.streamLimit)
         unsent = UnsentResults(limit: configuration.unsentLimit)
-        // Calls can block as many, and something must answer besides.
-        threads = ThreadPool(limit: configuration.callLimit + Self.spareThreads)
+        threads = ThreadPool(limit: configuration.callLimit)
         departures = Departures(writeTimeout: configuration.writeTimeout, bodyLimit: configuration.bodyLimit)
     }
 
-    /// How many threads there are besides those that calls can block.
-    private static let spareThreads = 64
-
-    /// What `/readyz` answers: the host has started, the gateway is not ending, and it is not taken out.
+    /// Whether `/readyz` succeeds: the host has started, and the gateway is neither ending nor taken out.
     public var isReady: Bool { phase.withLock { $0 == .ready } && !isTakenOut.withLock { $0 } }
 
     /// Whether the host has started.
@@ -184,7 +180,7 @@ public final class PluginGateway: Sendable {
 extension PluginGateway {
     /// Refuses headers that servers on the way could read differently.
     private func checkHeaders(_ request: Request) throws(Problem) {
-        // The first one is the authority.
+        // The first `Host` header is the authority of the request.
         guard request.headers[.host] == nil else {
             throw Problem(.invalidHeader, "There is more than one header Host.", closes: true)
         }

@@ -13,7 +13,7 @@ struct Problem: Error, Sendable {
     var challenge: String?
     /// Whether the connection must be closed, because the rest of the request was not read.
     var closes = false
-    /// Whether it arose after the body had been read.
+    /// Whether the problem arose after the body had been read.
     var isAfterBody = false
 
     init(_ code: PluginError.Code, _ message: String, retryAfter: Int? = nil, closes: Bool = false) {
@@ -83,8 +83,8 @@ extension PluginError.Code {
 }
 
 extension Problem {
-    /// The status for each code. An error of a module has the status 422, unless the status here is 500 or more: if a
-    /// module has looked for something in vain, that is not what the client asked for.
+    /// The status for each code. An error of a module has the status 422, unless the status here is 500 or more: what a
+    /// module has failed to find, for instance, is not what the client asked for.
     static let statuses: [PluginError.Code: HTTPResponse.Status] = {
         var statuses: [PluginError.Code: HTTPResponse.Status] = [:]
         func add(_ status: HTTPResponse.Status, _ codes: PluginError.Code...) {

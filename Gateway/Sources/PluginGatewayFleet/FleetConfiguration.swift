@@ -15,7 +15,7 @@ public struct FleetConfiguration: Sendable {
     /// How long etcd remembers a host that no longer renews its lease, in seconds, 1 or more.
     public var leaseSeconds = 10
     /// How long the host is out of the balancer before it replaces a module outside of a rollout, by the desired
-    /// version.
+    /// release.
     public var drain: Duration = .seconds(2)
     /// How long a starting host waits for etcd before it serves what is in its plugins folder.
     public var joinTimeout: Duration = .seconds(3)

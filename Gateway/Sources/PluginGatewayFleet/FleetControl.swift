@@ -11,7 +11,7 @@ public struct FleetControl: Sendable {
     ///   - prefix: The beginning of the keys, without a slash at its end.
     public init(_ etcd: Etcd, prefix: String) { (self.etcd, keys) = (etcd, FleetKeys(prefix: prefix)) }
 
-    /// Returns what etcd says about the fleet.
+    /// Returns the state of the fleet in etcd.
     public func snapshot() async throws(EtcdError) -> FleetSnapshot { try await keys.snapshot(etcd) }
 
     /// Returns the SHA-256 of a file.
@@ -24,7 +24,7 @@ public struct FleetControl: Sendable {
     ///
     /// - Parameters:
     ///   - module: The name of the module.
-    ///   - release: What is to serve.
+    ///   - release: The release to serve.
     public static func problem(_ module: String, _ release: ModuleRelease) -> String? {
         guard ModuleRelease.isModule(module) else { return "“\(module.clean)” is not the name of a module." }
         guard ModuleRelease.isVersion(release.version) else { return "“\(release.version.clean)” is not a version." }
@@ -45,7 +45,7 @@ public struct FleetControl: Sendable {
     ///   - drain: How long each host is out of the balancer before it replaces the module, in seconds.
     ///   - soak: How long each host observes the new version, in seconds.
     ///   - limits: The limits that the new version must not exceed.
-    ///   - store: The folder of the store, if it can be read here, to find the file of what serves before.
+    ///   - store: The folder of the store, if it can be read here, to find the file of the previous release.
     /// - Returns: The record, as it was written.
     /// - Throws: A ``FleetError`` if there is no host, or another rollout; an ``EtcdError``, with
     ///   ``EtcdError/Code/unknown`` if the rollout may have begun.
@@ -98,9 +98,9 @@ public struct FleetControl: Sendable {
         }
     }
 
-    /// Reads what etcd says. After a write without an answer, it waits some seconds for etcd.
+    /// Reads the state of the fleet. After a write without an answer, waits some seconds for etcd.
     ///
-    /// - Parameter what: What the write was to do, if its answer was lost.
+    /// - Parameter what: What the write should have done, as the end of a sentence, if its answer was lost.
     private func snapshot(whether what: String?) async throws -> FleetSnapshot {
         guard let what else { return try await snapshot() }
         var reason = ""

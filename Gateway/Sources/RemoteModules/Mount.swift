@@ -8,7 +8,7 @@ import NIOPosix
 import PluginABI
 import Synchronization
 
-/// What all modules share that stand for the targets of one other host: its address, the connections to it, their
+/// The state that the modules for the targets of one other host share: its address, the connections to it, their
 /// limits, and what is known about it.
 final class Mount: Sendable {
     private struct State {

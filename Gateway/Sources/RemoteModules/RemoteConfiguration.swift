@@ -12,7 +12,7 @@ public struct RemoteConfiguration: Sendable {
     public var callTimeout: Duration = .seconds(30)
     /// How long an attempt to connect may take.
     public var connectTimeout: Duration = .seconds(2)
-    /// The time between two requests for what the other host offers.
+    /// The time between two requests for the offers of the other host.
     public var interval: Duration = .seconds(5)
     /// How many calls may be in flight, 1 or more, including cursors that are not at their end. Further ones fail with
     /// `overloaded`.
@@ -27,7 +27,7 @@ public struct RemoteConfiguration: Sendable {
     public var hopLimit = 8
     /// Whether the mounted actions are remote, so that a gateway of this host offers them, too.
     public var isReexported = false
-    /// What the names of the modules that stand for targets begin with: `remote.` makes `remote.B` of the target `B`.
+    /// The prefix of the names of the modules that stand for targets: `remote.` makes `remote.B` of the target `B`.
     public var modulePrefix = "remote."
     /// When calls are no longer sent because the other host does not answer.
     public var breaker = Breaker()

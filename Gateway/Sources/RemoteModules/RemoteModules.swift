@@ -24,7 +24,7 @@ import Synchronization
 /// All functions may be called from any thread.
 public final class RemoteModules: ServiceLifecycle.Service, Sendable {
     private struct State {
-        /// What the modules that stand for targets were registered with, by the names of the targets.
+        /// The offers with which the modules that stand for targets were registered, by the names of the targets.
         var registered: [String: OfferedTarget] = [:]
         /// The manifests that were refused, with the reasons.
         var refused: [String: (manifest: String, reason: String)] = [:]
@@ -300,7 +300,7 @@ public struct RemoteStatus: Sendable {
     public let url: String
     /// The targets.
     public let targets: [Target]
-    /// Why the last request for what the other host offers failed; `nil` if it succeeded.
+    /// Why the last request for the offers of the other host failed; `nil` if it succeeded.
     public let problem: String?
     /// The state of the circuit breaker.
     public let breaker: Breaker
@@ -316,7 +316,7 @@ public struct RemoteStatus: Sendable {
     public let unanswered: Int
 }
 
-/// Runs a body that blocks on a thread of its own.
+/// Runs `body`, which may block, on a thread of its own.
 private func onThread(_ body: @escaping @Sendable () -> Void) async {
     await withCheckedContinuation { continuation in
         Thread.detachNewThread {

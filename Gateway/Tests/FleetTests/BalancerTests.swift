@@ -5,7 +5,7 @@ import NIOHTTP1
 import Synchronization
 import Testing
 
-/// What HAProxy repeats with the configuration file of `Gateway/Fleet`.
+/// Which requests HAProxy repeats with the configuration file of `Gateway/Fleet`.
 @Suite(.enabled(if: hasEtcd, "The tests of fleets need haproxy."))
 struct BalancerTests {
     @Test func `a request whose host dies is made three times if it may be, else once`() async throws {
@@ -40,7 +40,7 @@ struct BalancerTests {
     }
 }
 
-/// A server that is ready, and closes the connection of each other request without an answer.
+/// A server that reports that it is ready, and closes the connection of every other request without an answer.
 private final class DyingServer: Sendable {
     let port: Int
     private let listener: Int32
@@ -50,7 +50,7 @@ private final class DyingServer: Sendable {
         let count = Mutex(0)
     }
 
-    /// How many requests it has got that it did not answer.
+    /// The number of requests that it did not answer.
     var count: Int { requests.count.withLock { $0 } }
 
     init() throws {

@@ -42,7 +42,7 @@ struct EtcdTests {
             ($0 as? EtcdError)?.code == .leaseNotFound
         }
         let short = try await etcd.grantLease(1)
-        // It may have expired by now.
+        // The lease may have expired by now.
         try? await etcd.put("short", [1], lease: short)
         #expect(await becomesTrue { try await etcd.get("short") == nil })
         await #expect { try await etcd.keepAlive(short) } throws: { ($0 as? EtcdError)?.code == .leaseNotFound }
@@ -71,7 +71,7 @@ struct EtcdTests {
         configuration.timeout = .milliseconds(300)
         let etcd = try Etcd(configuration)
         #expect(try await etcd.get("x") == nil)
-        // A change is not sent again to another one if the first may have made it.
+        // A change is not sent to a second endpoint if the first one may have made it.
         configuration.endpoints.swapAt(0, 1)
         let other = try Etcd(configuration)
         await #expect { try await other.put("x", []) } throws: { ($0 as? EtcdError)?.code == .unknown }
@@ -99,7 +99,7 @@ struct EtcdTests {
         await #expect { try await etcd.get("x") } throws: { ($0 as? EtcdError)?.code == .invalidAnswer }
     }
 
-    @Test func `a user has a password, and a token that is made anew`() async throws {
+    @Test func `a user has a password, and a token that is renewed`() async throws {
         let process = try await EtcdProcess()
         let admin = try process.client()
         _ = try await admin.ask("/v3/auth/user/add", ["name": "root", "password": "secret"], changes: true)

@@ -23,11 +23,11 @@ struct FleetTests {
         #expect(first.status == 0, "\(first.output) \(lab.logs)")
         #expect(await load.more(100))
 
-        // Each host has left the balancer meanwhile.
+        // Meanwhile, the balancer has taken each host out at least once.
         let counts = try await lab.balancerCounts()
         for host in Network.hosts { #expect(Int(counts["gateways/\(host)"]?["chkdown"] ?? "") ?? 0 > 0) }
 
-        // A host is killed, within a request that is not idempotent, and returns.
+        // A host is killed during a request that is not idempotent, and returns.
         #expect(
             await becomesTrue {
                 guard let last = lab.lines(of: "host2").last, last.what == "did", last.number % 3 == 0 else {
@@ -74,11 +74,11 @@ struct FleetTests {
         try await lab.etcd.restart()
         try await lab.waitUntilReady()
 
-        // A host is killed within its step. The others go on, and it follows.
+        // A host is killed during its step. The others go on, and it follows.
         let third = try await lab.fleet(["rollout", "Shop", "1.3.0", "--soak", "1", "--no-wait"] + options)
         #expect(third.status == 0, "\(third.output)")
         var victim: String?
-        // The counters of host1 are compared.
+        // Not host1, whose counters are compared in the end.
         _ = await becomesTrue {
             let snapshot = try await lab.control.snapshot()
             victim = snapshot.lockHolder == "host1" ? nil : snapshot.lockHolder
@@ -99,11 +99,11 @@ struct FleetTests {
         #expect(await load.more(100))
         let requests = await load.end()
 
-        // Each request is answered. No idempotent request is lost, and no other is done twice.
+        // Each request is answered. No idempotent request is lost, and no other is executed twice.
         let lines = Network.hosts.map { host in (host: host, lines: lab.lines(of: host)) }
         var times: [Int: Int] = [:]
         for host in lines { for line in host.lines where line.what == "did" { times[line.number, default: 0] += 1 } }
-        // (An answer that breaks off with its host is one for a request that cannot be made twice.)
+        // (An answer that breaks off with its host counts: the balancer cannot repeat its request.)
         let silent = requests.filter { $0.status == nil && $0.server == nil }
         #expect(silent.isEmpty, "\(killed) \(silent.prefix(5))")
         let broken = requests.filter {
@@ -116,13 +116,13 @@ struct FleetTests {
         #expect(twice.isEmpty, "\(twice.prefix(5))")
         let undone = requests.filter { ($0.answer != nil || $0.isBroken) && times[$0.id, default: 0] == 0 }
         #expect(undone.isEmpty, "\(undone.prefix(5))")
-        // What is not idempotent can only be lost with a host that was killed.
+        // A request that is not idempotent can only be lost with a host that was killed.
         let failed = requests.filter { !$0.isIdempotent && $0.answer == nil && !$0.isBroken }
         let strange = failed.filter { abs($0.begin - killed) > 5000 && abs($0.begin - killedAgain) > 5000 }
         #expect(strange.isEmpty, "\(strange.prefix(5))")
-        #expect(failed.contains { times[$0.id] == 1 }, "No request was lost with the host that was killed within one.")
+        #expect(failed.contains { times[$0.id] == 1 }, "No request was lost with the host that was killed during one.")
 
-        // Each answer is of a version that its host served then, and of that host.
+        // Each answer comes from the host that HAProxy reports, and from a version that the host served at that time.
         let wrong = requests.filter { request in
             guard let answer = request.answer else { return false }
             let serves = lines.contains { host, lines in
@@ -141,20 +141,20 @@ struct FleetTests {
         try await compareCounters(lab, requests)
     }
 
-    /// Whether a version was up during a part of a time.
+    /// Whether a version served at some time within a range.
     private static func served(
         _ lines: [(what: String, version: String, number: Int)], _ version: String, _ time: ClosedRange<Int>
     ) -> Bool {
         var up: Int?
         for line in lines where line.version == version && line.what != "did" {
-            // A host that was killed wrote no end; its next life begins with the same version.
+            // A host that was killed did not record the end of the version, with which its next life begins.
             if let begin = up, begin <= time.upperBound, line.number >= time.lowerBound { return true }
             up = line.what == "up" ? line.number : nil
         }
         return up.map { $0 <= time.upperBound } ?? false
     }
 
-    /// Compares what the client, the balancer, the hosts and the modules have counted.
+    /// Compares the counts of the client, the balancer, the hosts and the modules.
     private func compareCounters(_ lab: Lab, _ requests: [Load.Request]) async throws {
         let balancer = try await lab.balancerCounts()
         func count(_ row: String, _ name: String) -> Int { Int(balancer[row]?[name] ?? "") ?? 0 }
@@ -164,7 +164,7 @@ struct FleetTests {
         let (made, repeated) = (count("once/BACKEND", "connect"), count("once/BACKEND", "wretr"))
         #expect(count("gateways/FRONTEND", "req_tot") == made)
         #expect((sent...(sent + repeated)).contains(made))
-        // Answers by host; host1 has lived all the time, so that its counters are complete.
+        // Answers by host. The counters of host1 are complete, since it was never restarted.
         for host in Network.hosts {
             let answered = requests.count { request in
                 request.server == host

@@ -18,7 +18,7 @@ struct HostileTests {
             await becomesTrue {
                 try await fleet.control.snapshot().rollout?.steps.values.count { $0.state == .done } == 2
             })
-        // Several looks of the hosts later.
+        // The hosts look several times in the meantime.
         try await Task.sleep(for: .milliseconds(700))
         let snapshot = try await fleet.control.snapshot()
         #expect(snapshot.rollout?.state == .running && snapshot.missingHosts == ["host0"])
@@ -149,7 +149,7 @@ struct HostileTests {
             await becomesTrue {
                 try await fleet.control.snapshot().hosts["host1"]?.problem?.contains("End it with “fleet back”") == true
             })
-        // The lock was never taken, and nothing else is written.
+        // The lock was never taken, and nothing else was written.
         let modified = try #require(try await fleet.client.get(fleet.keys.host("host1"))).modified
         try await Task.sleep(for: .milliseconds(700))
         try await fleet.client.put("other", [])
@@ -174,7 +174,7 @@ struct HostileTests {
         #expect(try await fleet.control.snapshot().desired["Good"] == (try fleet.release("1.0.0")))
         #expect(try await fleet.control.hostsLeft(by: end) == [])
         #expect(first.version == "1.0.0" && late.version == "1.0.0")
-        // Nobody can follow what is not known.
+        // A host cannot follow a version that is not recorded.
         _ = try await fleet.client.transact([.delete(fleet.keys.desired("Good"))])
         _ = try await fleet.rollOut(try fleet.release("1.1.0"))
         #expect(try await fleet.end()?.state == .done)
@@ -192,7 +192,7 @@ struct HostileTests {
         let fleet = try await TestFleet()
         let member = try await fleet.start("host1")
         #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 1 })
-        // It hands on the first read, and keeps silent about the write, and everything afterwards.
+        // The relay passes the answer to the first read on, but not the answer to the write, nor any later one.
         let relay = try Relay(to: fleet.etcd.url, answers: 1)
         var configuration = EtcdConfiguration(endpoints: ["http://127.0.0.1:\(relay.port)"])
         configuration.timeout = .milliseconds(300)

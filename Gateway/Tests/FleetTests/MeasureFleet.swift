@@ -4,8 +4,8 @@ import Testing
 private let isWanted =
     ProcessInfo.processInfo.environment["GATEWAY_MEASURES_FLEET"] != nil && hasEtcd && geteuid() == 0
 
-/// Measures the effect of more hosts, with the program `wrk`. Prints a table; for a quiet machine,
-/// and with a release build: `GATEWAY_PROGRAM` names the program of the hosts.
+/// Measures the effect of more hosts with the program `wrk`, and prints a table. Requires a quiet machine and a release
+/// build; `GATEWAY_PROGRAM` is the path of the program of the hosts.
 @Suite(.enabled(if: isWanted, "Set GATEWAY_MEASURES_FLEET, as root, with haproxy, etcd, ip and wrk."))
 struct MeasureFleet {
     @Test func `requests and processor time with one, two and three hosts`() async throws {

@@ -84,7 +84,7 @@ struct MemberTests {
         #expect(end.reason?.contains("does not start") == true)
         #expect(members.map(\.version) == ["1.0.0", "1.0.0"])
         for member in members {
-            // The file is the old one again.
+            // The old file is back.
             let digest = try ModuleFiles.digest("\(member.plugins)/good.so")
             #expect(digest == (try fleet.release("1.0.0").digest))
             try await member.end()
@@ -145,7 +145,7 @@ struct MemberTests {
 
     @Test func `the next host continues when one dies in its step`() async throws {
         let fleet = try await TestFleet()
-        // A host that has taken the lock, and is not heard of any more.
+        // A host that has taken the lock, and then gives no sign of life.
         let (client, keys, release) = (fleet.client, fleet.keys, try fleet.release("1.1.0"))
         let lease = try await client.grantLease(600)
         let dead = HostRecord(name: "host0", address: "host0:80", state: .ready, modules: [], problem: nil)
@@ -172,11 +172,11 @@ struct MemberTests {
         try await fleet.client.put(fleet.keys.desired("Good"), Array(release.json.json.utf8))
         let member = try await fleet.start("host1")
         #expect(member.version == "1.1.0")
-        // Also later.
+        // A change of the desired version is followed later, too.
         try await fleet.client.put(
             fleet.keys.desired("Good"), Array(try fleet.release("1.0.0").json.json.utf8))
         #expect(await becomesTrue { member.version == "1.0.0" })
-        // What cannot be had is reported, and what is there serves on.
+        // A version whose file is missing is reported, and the present one continues to serve.
         let absent = ModuleRelease(version: "3.0.0", digest: String(repeating: "1", count: 64), file: "Absent.so")
         try await fleet.client.put(fleet.keys.desired("Good"), Array(absent.json.json.utf8))
         #expect(
@@ -263,7 +263,7 @@ struct MemberTests {
         #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 1 })
         _ = try await fleet.rollOut(try fleet.release("1.1.0"))
         #expect(try await fleet.end()?.state == .done)
-        // Neither of the kept files is there any more, nor that in the store.
+        // Neither the kept files nor the one in the store exist any more.
         try FileManager.default.removeItem(atPath: "\(member.plugins)/.fleet-before-Good")
         try FileManager.default.removeItem(atPath: "\(member.folder)/state")
         try FileManager.default.removeItem(atPath: "\(fleet.folder)/store/Good-1.0.0.so")

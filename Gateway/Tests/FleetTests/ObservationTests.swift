@@ -49,7 +49,7 @@ struct ObservationTests {
 
     @Test func `a version whose calls hang is rolled back`() async throws {
         let fleet = try await TestFleet()
-        // Until the test ends, or somebody writes the file.
+        // A call hangs until the test ends or writes the file.
         var module = CModule(version: "2.0.0")
         let gate = "\(fleet.folder)/open"
         module.isSealed = true

@@ -103,7 +103,7 @@ import Testing
         try await named.end()
     }
 
-    @Test func `a browser that does not tell who asks gets only routes that state GET`() async throws {
+    @Test func `a browser that does not state an origin reaches only routes that state GET`() async throws {
         var module = CModule(name: "Ways")
         module.targets = [
             .init(
@@ -133,11 +133,11 @@ import Testing
                     let known = own + [browser, ("Sec-Fetch-Site", site)]
                     #expect(try await gateway.get("/any", known).text == "\"gone\"", "\(site)")
                 }
-                // Such a browser does not tell the origin of a POST without a body either.
+                // Such a browser does not state the origin of a POST without a body, either.
                 let posted = try await gateway.ask("POST", "/any", headers: own + [browser])
                 #expect(posted.status == (own.isEmpty ? 415 : 200))
             }
-            // Other programs are not misled by web pages.
+            // Web pages cannot make other programs send requests.
             for program in [("User-Agent", "curl/8"), ("Accept-Language", "*"), ("Accept", "*/*")] {
                 #expect(try await gateway.get("/any", own + [program]).text == "\"gone\"", "\(program)")
             }
@@ -159,7 +159,7 @@ import Testing
         let busy = try await gateway.call("Lab/number", "{\"n\": 1}")
         #expect(busy.status == 429)
         #expect(busy.header("Retry-After") == "1")
-        // Hung actions of one module leave the others alone.
+        // Calls of one module that hang do not affect the others.
         #expect(try await gateway.call("C/add", "{\"a\": 1}").text == "2")
         for name in ["a", "b"] { #expect(files.createFile(atPath: "\(folder)/\(name).go", contents: nil)) }
         #expect(try await first.text == "\"slept\"")

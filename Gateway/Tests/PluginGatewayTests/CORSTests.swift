@@ -31,7 +31,7 @@ import Testing
         #expect(called.text == "2")
         #expect(called.header("Access-Control-Allow-Origin") == page)
         #expect(called.header("Vary") == "Origin")
-        // Errors are shown to the page as well.
+        // The page may read errors, too.
         let failed = try await gateway.call("C/add", "{}", [("Origin", page)])
         #expect(failed.status == 400)
         #expect(failed.header("Access-Control-Allow-Origin") == page)
@@ -47,7 +47,7 @@ import Testing
             #expect(asked.header("Access-Control-Allow-Origin") == nil)
             #expect(try await gateway.call("C/add", "{\"a\": 1}", headers).status == 403)
         }
-        // A browser does not ask this.
+        // No browser sends this request.
         #expect(try await gateway.ask("OPTIONS", "/call/C/add", headers: [("Origin", page)]).status == 405)
         try await gateway.end()
         let without = try await TestGateway(TestGateway.samples)

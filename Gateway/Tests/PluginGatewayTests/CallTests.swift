@@ -100,7 +100,7 @@ import Testing
         try await gateway.end()
     }
 
-    @Test func `a timeout ends the request, even if the action goes on`() async throws {
+    @Test func `a timeout ends the request, even if the action continues`() async throws {
         let folder = try makeFolder()
         let gateway = try await TestGateway([labModule.build()])
         let late = try await gateway.call("Lab/sleep", "{\"file\": \"\(folder)/a\"}", [("Timeout", "50ms")])
@@ -122,7 +122,7 @@ import Testing
         try socket.send("POST /call/Later/wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
         #expect(await becomesTrue { gateway.gateway.host.generations.contains { !$0.calls.isEmpty } })
         socket.close()
-        // The host ends the call, which frees its place, though the action never replies.
+        // The host ends the call, which frees its slot, although the action never replies.
         #expect(await becomesTrue { try await gateway.get("/metrics").text.contains("gateway_calls_in_flight 0.0") })
         #expect(try await gateway.get("/metrics").text.contains("code=\"cancelled\"} 1"))
         try await gateway.end()
@@ -164,7 +164,7 @@ private actor ErrorGateway {
         let lab = try labModule.build()
         let gateway = try await TestGateway([lab] + TestGateway.samples)
         let files = FileManager.default
-        // More than there are processors, so all threads that serve requests would be taken.
+        // More than the machine has processors, so they would take all threads that serve requests.
         let names = (0..<40).map { "\(folder)/\($0)" }
         let port = gateway.port
         let sockets = try await onThread {

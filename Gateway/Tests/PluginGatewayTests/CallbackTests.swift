@@ -22,7 +22,7 @@ import Testing
             (0..<3).map { "event: progress\ndata: [\($0),\"a\\nb\"]\n\n" }.joined()
             + "event: result\ndata: 3\n\n"
         #expect(answer.text == text)
-        // In order; without Accept; as a browser asks for it.
+        // With parameters by position, without `Accept`, and as a browser requests it.
         #expect(try await gateway.call("Caller/count", "[3, \"progress\"]").text == text)
         #expect(try await gateway.call("Caller/count?then=progress", "{\"times\": 3}").text == text)
         #expect(try await gateway.get("/count/3?then=x&then=progress", events).text == text)
@@ -104,7 +104,7 @@ import Testing
             while !text.contains(":\n\n"), let part = socket.read() { text += String(decoding: part, as: UTF8.self) }
             return text
         }
-        // No event yet, but the head and heartbeats.
+        // No event has been sent, only the head and heartbeats.
         #expect(text.hasPrefix("HTTP/1.1 200 "))
         #expect(!text.contains("event:"))
         socket.close()
@@ -127,7 +127,7 @@ import Testing
     }
 }
 
-/// A module that calls its callers back.
+/// A module that calls the callbacks of its callers.
 private let callerModule: CModule = {
     var module = CModule(name: "Caller")
     let remote = "\"remote\": true, "

@@ -37,7 +37,7 @@ import Testing
         let tracer = W3CTracer()
         let gateway = try await TestGateway(TestGateway.samples, tracer: tracer)
         #expect(try await gateway.call("A/price", "{\"key\": \"apple\"}", [("traceparent", trace)]).status == 200)
-        // Without a trace of its own, a request begins one.
+        // A request that carries no trace begins one.
         #expect(try await gateway.call("A/price", "{\"key\": \"pear\"}").status == 200)
         let spans = tracer.memory.finishedSpans
         let own = spans.filter { $0.traceID == "0af7651916cd43dd8448eb211c80319c" }
@@ -99,7 +99,7 @@ import Testing
             #expect(answer.code == "methodNotAllowed")
             #expect(answer.header("Allow") == "GET, HEAD, PUT, DELETE")
         }
-        // A route without a method answers requests that read or send something.
+        // A route without a method accepts GET, HEAD and POST.
         #expect(try await ask("PUT", "/context").header("Allow") == "GET, HEAD, POST")
         #expect(try await ask("GET", "/nothing").status == 404)
         let paths = try await gateway.get("/openapi.json").json["paths"]

@@ -26,7 +26,7 @@ import Testing
 
     private func create(_ file: String) { #expect(FileManager.default.createFile(atPath: file, contents: nil)) }
 
-    @Test func `an element that takes too long ends a cursor, whose place is taken until it is there`() async throws {
+    @Test func `an element that takes too long ends a cursor, whose place is free once it arrives`() async throws {
         let file = try makeFolder() + "/go"
         let gateway = try await TestGateway([labModule.build()]) { configuration, _ in configuration.callLimit = 1 }
         let answer = try await gateway.call("Lab/slowCursor", "{\"file\": \"\(file)\"}", [("Timeout", "2")])
@@ -90,7 +90,7 @@ import Testing
                 while socket.read() != nil { parts.withLock { $0 += 1 } }
             }
         }
-        // Elements come between the answers, and answers between the elements.
+        // Elements arrive between the answers, and answers between the elements.
         for _ in 0..<20 {
             let before = parts.withLock(\.self)
             #expect(await becomesTrue { parts.withLock(\.self) > before })

@@ -34,7 +34,7 @@ import Testing
         #expect(body?["content"]?["application/json"]?["schema"]?["properties"]?.map?.keys.sorted() == ["size"])
         #expect(paths["/items/{id}/{size}"]?["get"]?["parameters"]?.list?.last?["in"] == "path")
 
-        // What cannot be in a query needs a body.
+        // A parameter that a query cannot carry requires a body.
         #expect(paths["/maps"]?["get"] == nil)
         #expect(paths["/maps"]?["post"] != nil)
         #expect(try await gateway.get("/maps").header("Allow") == "POST")
@@ -93,7 +93,7 @@ import Testing
         let port = try #require(await program.port(), "\(program.errorText)")
         let client = TestClient(port: port)
         #expect(await becomesTrue { try await client.ask("GET", "/readyz").status == 200 })
-        // Modules may refuse what the description allows, and take their time.
+        // Modules may refuse what the description allows, and may be slow.
         let settings = """
             [checks]
             positive_data_acceptance.expected-statuses = ["2xx", "404", "406", "422", "504"]
@@ -103,7 +103,7 @@ import Testing
         let result = try await Program.run([
             "env", "-C", folder, "schemathesis", "--config-file", "schemathesis.toml", "run",
             "http://127.0.0.1:\(port)/openapi.json",
-            // The events do not end, and this machine does not know the host of /watch.
+            // The stream of events does not end, and this machine cannot resolve the host of /watch.
             "--exclude-path", "/events", "--exclude-path", "/watch", "--no-color", "--phases",
             "examples,coverage,fuzzing", "--max-examples", "15", "--seed", "7",
             "--workers", "2", "--request-timeout", "60", "--generation-deterministic",
@@ -166,7 +166,7 @@ import Testing
         #expect(offer?["types"] == [["name": "Items", "actions": [["name": "next", "result": "Item?"]]]])
         #expect(offer?["targets"]?[0]?["actions"]?.list?.map { $0["name"] } == ["find", "list"])
         #expect(try await gateway.get("/openapi.json").json["paths"]?["/call/Shop/notFound"] == nil)
-        // A target with other actions does not answer by its fallback.
+        // The fallback of a target with other actions does not answer.
         #expect(try await gateway.call("Shop/other", "{}").code == "noRoute")
         try await gateway.end()
     }

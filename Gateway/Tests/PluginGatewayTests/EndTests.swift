@@ -65,7 +65,7 @@ import Testing
         try socket.send(
             "POST /call/C/add HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                 + "Content-Length: 100000\r\n\r\n{")
-        // The gateway has begun to read it.
+        // The gateway has begun to read the body.
         #expect(await becomesTrue { try await gateway.get("/metrics").text.contains("gateway_bodies_in_flight 1.0") })
         try await gateway.end()
         let answer = try await onThread { socket.readAll() }

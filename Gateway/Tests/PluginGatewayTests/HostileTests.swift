@@ -57,7 +57,7 @@ import Testing
         chmod(file, 0o600)
         let access = GatewayConfiguration.Access.tokens(try BearerTokens(file: file))
         let gateway = try await TestGateway(TestGateway.samples) { configuration, _ in configuration.access = access }
-        // The client goes on sending, and does not ask for the end of the connection.
+        // The client continues to send, and does not ask the gateway to close the connection.
         let answer = try await gateway.raw("\(line) HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\nx")
         #expect(answer.hasPrefix("HTTP/1.1 4"), "\(answer)")
         #expect(answer.lowercased().contains("connection: close\r\n"), "\(answer)")
@@ -160,7 +160,7 @@ import Testing
         }
         try gateway.gateway.host.addRoutes((0..<2000).map { ("app://shop/\($0)/:id", "Lab/item") })
         let (text, port) = (String(repeating: "x", count: 16 << 20), gateway.port)
-        // A single one may be larger.
+        // A single answer may be larger.
         var socket: RawSocket? = try await onThread {
             let socket = try RawSocket(port: port, receiveBuffer: 65_536)
             try socket.send(
@@ -182,7 +182,7 @@ import Testing
         #expect(events.text.hasPrefix("event: error\n") && events.text.contains("overloaded"))
         #expect(try await gateway.get("/page/routes").code == "overloaded")
         #expect(try await gateway.call("Lab/echo", "{\"value\": 1}").text == "1")
-        // What it has not read resets the connection.
+        // The socket is closed with unread data, which resets the connection.
         withExtendedLifetime(socket) {}
         socket = nil
         #expect(await becomesTrue { try await gateway.get("/metrics").text.contains("gateway_unsent_bytes 0.0") })
@@ -230,7 +230,7 @@ import Testing
 
     @Test func `many connections at once`() async throws {
         let gateway = try await TestGateway(TestGateway.samples)
-        // Each takes two descriptors of this process.
+        // Each connection takes two descriptors of this process.
         var limits = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
         let idle = try (0..<min(1000, Int(limits.rlim_cur) / 4)).map { _ in try RawSocket(port: gateway.port) }

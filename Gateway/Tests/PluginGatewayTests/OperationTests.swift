@@ -7,7 +7,7 @@ import PluginHost
 import Synchronization
 import Testing
 
-/// An event stream, and what has come by it.
+/// An event stream, and the events that it has delivered.
 private final class EventReader: Sendable {
     private let received = Mutex("")
     private let reading = Mutex<Task<Void, Never>?>(nil)
@@ -52,7 +52,7 @@ private final class EventReader: Sendable {
         #expect(known.count >= 2)
         let again = EventReader(gateway, after: known[0])
         #expect(await becomesTrue { ids(again.text).starts(with: known.dropFirst()) })
-        // An id of another run: all that is kept.
+        // The id is of another run: all events that are kept are sent.
         let all = EventReader(gateway, after: "other-7")
         #expect(await becomesTrue { ids(all.text).starts(with: known) })
         #expect(try await gateway.get("/events", [("Last-Event-ID", "x")]).code == "invalidHeader")
@@ -75,7 +75,7 @@ private final class EventReader: Sendable {
                 await becomesTrue { stream.text.components(separatedBy: "configurationChanged").count == number + 1 })
         }
         stream.close()
-        // The place of the first stream is free when the gateway has noticed its end.
+        // The slot of the first stream is free once the gateway has noticed its end.
         #expect(
             await becomesTrue {
                 let late = EventReader(gateway, after: "other-0")

@@ -89,7 +89,7 @@ extension Visit {
         #expect(result.output == "42")
         try await send("C/add", ["x", ""])
         try await becomes("\(answer("C/add")).includes('whole number')")
-        // What is not remote has no form, and says why.
+        // An action that is not remote has no form, and the page says why.
         try await choose("Lab")
         try await becomes("\(text("#details .local")).includes('not remote')")
         try await openForm("Lab/echo")
@@ -176,7 +176,7 @@ extension Visit {
         #expect(FileManager.default.createFile(atPath: needed, contents: nil))
         try await press("Retry…")
         try await becomes("\(text("#dialog-content")).includes('loads Late again')")
-        // While it runs, Escape does not hide it.
+        // While the change runs, Escape does not close the dialog.
         try await browser.run(slowRetry)
         try await browser.type("\u{E00C}")
         let isRunning = "document.querySelector('dialog').open && document.getElementById('dialog-cancel').disabled"
@@ -198,7 +198,7 @@ extension Visit {
         #expect(try await gateway.state(of: "Late")?["version"] == "2.0.0")
         try await press("Roll back…")
         try await becomes("!document.getElementById('dialog-do').disabled")
-        // Somebody else acts at the same time.
+        // Meanwhile, the file is removed in another way.
         try FileManager.default.removeItem(atPath: "\(gateway.plugins)/2.so")
         #expect(await becomesTrue { try await gateway.state(of: "Late") == nil })
         try await browser.run("document.getElementById('dialog-do').click()")
@@ -223,7 +223,7 @@ extension Visit {
         }
     }
 
-    /// Every control has a name, and the parts of the page are landmarks, in the tree that screen readers get.
+    /// Every control has a name, and the parts of the page are landmarks, in the tree that screen readers read.
     func isAccessible() async throws {
         let nodes = try await browser.develop("Accessibility.getFullAXTree")["nodes"]?.list ?? []
         let shown = nodes.filter { $0["ignored"] == false }
@@ -237,7 +237,7 @@ extension Visit {
         for node in shown where controls.contains(role(node)) {
             #expect(node["name"]?["value"]?.string?.isEmpty == false, "\(node.json)")
         }
-        // Headings do not skip a level, so that they can be listed as an outline.
+        // No level of headings is skipped, so that screen readers can list them as an outline.
         let levels =
             try await browser.run(
                 """
@@ -247,7 +247,7 @@ extension Visit {
             ).list?.compactMap(\.int) ?? []
         #expect(levels.first == 1 && levels.count { $0 == 1 } == 1 && levels.count > 8)
         for (before, level) in zip(levels, levels.dropFirst()) { #expect(level <= before + 1, "\(levels)") }
-        // An id names one element, and what refers to one finds it.
+        // Each id names one element, and each reference leads to one.
         let broken = try await browser.run(
             """
             const ids = [...document.querySelectorAll('[id]')].map(e => e.id);

@@ -4,7 +4,7 @@ import PluginGateway
 import PluginHost
 import Testing
 
-// What happens on the page when its connection breaks, nobody sees it, or a token is needed.
+// How the page behaves when its connection breaks, when it is not visible, and when it needs a token.
 extension Visit {
     func survivesARestart(_ gateway: TestGateway, _ port: Int) async throws {
         try await gateway.end()
@@ -66,7 +66,7 @@ extension Visit {
         }
     }
 
-    /// A hidden page requests nothing and closes its connection, and catches up when it is visible again.
+    /// A hidden page sends no requests and closes its connection, and catches up when it is visible again.
     func isHidden() async throws {
         let gateway = try await TestGateway([try labModule.build()])
         try await freezing {
@@ -89,7 +89,7 @@ extension Visit {
         try await gateway.end()
     }
 
-    /// Opens pages with timers that can be stopped.
+    /// Opens pages whose timers can be stopped.
     private func freezing(_ body: () async throws -> Void) async throws {
         let script = try await browser.develop(
             "Page.addScriptToEvaluateOnNewDocument", ["source": .string(frozenTimers)])

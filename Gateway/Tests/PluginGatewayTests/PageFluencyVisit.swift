@@ -34,7 +34,7 @@ extension Visit {
         let many = "details[data-action=\"Lab/cursor\"] .answer"
         try await becomes("\(text(many)).includes('the last 500 of 1,234 elements')")
         #expect(try await browser.run("return document.querySelectorAll(`\(many) .stream li`).length") == 500)
-        // “Stop” ends a stream, and what has come stays.
+        // “Stop” ends a stream, and the elements that have arrived remain.
         try await openForm("Lab/slowCursor")
         try await send("Lab/slowCursor", ["\(folder)/never"])
         try await becomes("\(text("\(cursor) .stream li")) === '1'")
@@ -44,7 +44,7 @@ extension Visit {
         #expect(FileManager.default.createFile(atPath: "\(folder)/never", contents: nil))
     }
 
-    /// Parameters that an action does not declare have a field.
+    /// Parameters that an action does not declare are entered in a separate field.
     func takesFurtherParameters() async throws {
         try await choose("Live")
         try await openForm("Live/take")
@@ -77,7 +77,7 @@ extension Visit {
         try await browser.type("\u{E00C}")  // Escape
         try await becomes("!document.querySelector('dialog').open")
         try await becomes("document.activeElement.textContent === 'Restart…'")
-        // Also after the change, when the buttons have been made again.
+        // The same holds after the change, when the buttons have been made again.
         try await browser.type(Browser.enter)
         try await becomes("!document.getElementById('dialog-do').disabled")
         try await browser.run("document.getElementById('dialog-do').click()")
@@ -102,10 +102,10 @@ extension Visit {
         try await becomes("window.answers > 4")
         let tasks = try await browser.run("return window.longTasks.map(Math.round)").list?.compactMap(\.int) ?? []
         print("1,000 modules and 10,000 routes: the list after \(Int(paint)) ms, tasks of \(tasks) ms")
-        // A machine under load takes longer than the page: by itself, it needs neither 1,000 ms nor 100 ms.
+        // The bounds allow for a machine under load; on an idle one, the page needs less than 1,000 ms and 100 ms.
         #expect(paint < 5000)
         #expect(tasks.allSatisfy { $0 < 1000 })
-        // On the last page, the keyboard goes on with “Previous”.
+        // On the last page, the focus moves to “Previous”.
         let pager = "document.querySelectorAll('#module-list .pager button')"
         try await browser.run("\(pager)[1].focus(); for (let i = 0; i < 19; i++) \(pager)[1].click()")
         #expect(try await browser.run("return document.activeElement === \(pager)[0]") == true)

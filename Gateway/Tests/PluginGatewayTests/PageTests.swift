@@ -5,7 +5,7 @@ import PluginGateway
 import PluginHost
 import Testing
 
-/// Asks a gateway as its page does.
+/// Sends requests as the page of a gateway does.
 extension TestGateway {
     func post(_ path: String, _ json: String, _ headers: [(String, String)] = []) async throws -> Answer {
         try await ask(
@@ -32,7 +32,7 @@ extension TestGateway {
             "resolve", "routes", "session", "state", "summary", "text",
         ].map { "/page/\($0).js" }
 
-    @Test func `the page has a strict policy, and is from here alone`() async throws {
+    @Test func `the page has a strict policy, and loads nothing from other hosts`() async throws {
         let gateway = try await gateway(.reads)
         for path in Self.files + ["/page/state", "/page/statistics", "/page/routes", "/page/module?name=ModuleC"] {
             let answer = try await gateway.get(path)
@@ -78,7 +78,7 @@ extension TestGateway {
         }
         let token = [("Authorization", "Bearer 0123456789abcdef")]
         #expect(try await gateway.get("/page/state", token).status == 200)
-        // Not even with a token.
+        // A token does not change that.
         let foreign = token + [("Origin", "https://evil.example")]
         #expect(try await gateway.post("/page/remove", #"{"module": "ModuleC"}"#, foreign).status == 403)
         try await gateway.end()
@@ -144,7 +144,7 @@ extension TestGateway {
         let failed = try await gateway.state(of: "Broken")
         #expect(failed?["state"] == "failed")
         #expect(failed?["error"]?["message"]?.string?.contains("<b>No\u{202e} way</b>") == true)
-        // Neither is a sequence of bytes that a terminal would obey.
+        // Nor does the text contain characters that a terminal would obey.
         #expect(try await gateway.get("/page/state").text.contains("\u{202e}") == false)
         _ = try await gateway.call("C/add", "{\"a\": 1}")
         let figures = try await gateway.get("/page/statistics").json["actions"]?.list?.first { $0.list?[1] == "C/add" }
@@ -219,7 +219,7 @@ extension TestGateway {
         for header in [("Origin", "http://evil.example"), ("Sec-Fetch-Site", "cross-site")] {
             #expect(try await gateway.post("/page/remove", #"{"module": "ModuleC"}"#, [header]).status == 403)
         }
-        // Somebody else has changed something in the meantime.
+        // The module has changed in the meantime.
         let old = #"{"module": "ModuleC", "expected": ["something else"]}"#
         #expect(try await gateway.post("/page/remove", old).code == "conflict")
         #expect(try await gateway.call("C/add", "{\"a\": 1}").status == 200)
@@ -237,7 +237,7 @@ extension TestGateway {
         try await gateway.end()
     }
 
-    @Test func `who changed what is noted, on the page and in the log`() async throws {
+    @Test func `the page and the log show who changed what`() async throws {
         let file = try makeFolder() + "/tokens"
         try Data("ada 0123456789abcdef\nfedcba9876543210\n".utf8).write(to: URL(filePath: file))
         chmod(file, 0o600)
@@ -265,7 +265,7 @@ extension TestGateway {
         let metadata = lines.all.map(\.metadata)
         #expect(metadata.first?["caller"] == "ada" && metadata.first?["module"] == "ModuleC")
         #expect(metadata.first?["change"] == "remove" && metadata.first?["result"] == "done")
-        // A name cannot begin a line of its own.
+        // A name cannot begin a new line.
         #expect(metadata.last?["module"] == "No\u{FFFD}ne" && metadata.last?["caller"] == "unnamed")
         // The last hundred are kept.
         for _ in 0..<100 { _ = try await gateway.post("/page/retry", #"{"module": "None"}"#, ada) }
@@ -274,7 +274,7 @@ extension TestGateway {
         try await gateway.end()
     }
 
-    @Test func `two who remove the same module at once: one does it`() async throws {
+    @Test func `of two simultaneous requests to remove a module, one succeeds`() async throws {
         let gateway = try await gateway(.changes)
         async let one = gateway.post("/page/remove", #"{"module": "ModuleC"}"#)
         async let other = gateway.post("/page/remove", #"{"module": "ModuleC"}"#)
@@ -298,7 +298,7 @@ extension TestGateway {
         #expect(try await gateway.state(of: "Late")?["state"] == "failed")
         let body = Value.map(["module": "Late", "expected": try dry.json["steps"] ?? .null]).json
         #expect(try await gateway.post("/page/retry", body).status == 200)
-        // It serves again, so there is something else to do than before.
+        // The module serves again, so the steps differ from the earlier ones.
         let late = try await gateway.post("/page/retry", body)
         #expect(late.status == 409 && late.code == "conflict", "\(late.text)")
         #expect(try await gateway.state(of: "Late")?["state"] == "active")

@@ -14,7 +14,7 @@ import Testing
         for line in section.split(separator: "\n") where line.hasPrefix("| ") {
             let cells = line.split(separator: "|", omittingEmptySubsequences: false).map(String.init)
             let statuses = cells[1].split { !$0.isNumber }.compactMap { Int($0) }
-            // Those of changes of modules have the status by another rule.
+            // Another rule determines the status of errors of changes of modules.
             let words = cells[2].components(separatedBy: "of a change of modules")[0].split(
                 separator: "`", omittingEmptySubsequences: false)
             let codes = words.enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }

@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    /// Makes a certificate that signs itself.
+    /// Makes a self-signed certificate.
     private func makeCertificate(_ folder: String, _ name: String) async throws -> (certificate: String, key: String) {
         let (certificate, key) = ("\(folder)/\(name).pem", "\(folder)/\(name)-key.pem")
         let made = try await Program.run([
@@ -170,7 +170,7 @@ import Testing
         let silent = try RawSocket(port: port)
         let slow = try RawSocket(port: port)
         try slow.send("GET /healthz HTTP/1.1\r\nHost: local")
-        // It is accepted when there is a place for it.
+        // The connection is accepted once there is room for it.
         let third = try RawSocket(port: port)
         try third.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         let (first, second, last) = try await onThread { (silent.readAll(), slow.readAll(), third.readAll()) }

@@ -63,7 +63,7 @@ import Testing
         try await gateway.end()
     }
 
-    @Test func `what is not there, or not remote, is not found`() async throws {
+    @Test func `what does not exist, or is not remote, is not found`() async throws {
         let gateway = try await gateway()
         for path in ["/hidden", "/shop", "/shop/", "//shop/x", "/nothing?x=1"] {
             let answer = try await gateway.rawGet(path)

@@ -5,12 +5,12 @@ import RemoteModules
 import Synchronization
 import Testing
 
-/// What becomes of a call if the answer does not come from a gateway.
+/// The outcomes of calls whose answer does not come from a gateway.
 @Suite struct BalancerTests {
     private static let html = FakeBalancer.whole(
         "502 Bad Gateway", "text/html", "<html><body><h1>502 Bad\u{7} Gateway</h1>\n%s %n</body></html>")
 
-    /// Calls an action of a balancer, and returns the error, and how often it was sent.
+    /// Calls an action of a balancer, and returns the error and the number of times that the call was sent.
     private func call(
         _ action: String, _ answer: @escaping @Sendable (Int) -> FakeBalancer.Answer, timeout: Duration? = nil,
         configure: (inout RemoteConfiguration) -> Void = { _ in }
@@ -49,7 +49,7 @@ import Testing
         ("events", .text(FakeBalancer.ok("event: x\ndata: 1\n\n", type: "text/event-stream"))),
         ("503", .text(FakeBalancer.problem("503 Service Unavailable", "not a code"))),
     ])
-    func `an answer that is none is an error that says what came, and only what is idempotent is sent again`(
+    func `an answer that is not valid is an error that describes it, and only idempotent calls are sent again`(
         expected: String, answer: FakeBalancer.Answer
     ) async throws {
         let (once, sentOnce) = try await call("once", { _ in answer })
@@ -103,7 +103,7 @@ import Testing
         #expect(foreign.sent == 1)
     }
 
-    @Test func `a token that one of the hosts does not accept is an error of its own, and is tried once more`()
+    @Test func `a token that one of the hosts does not accept has its own error, and is tried once more`()
         async throws
     {
         let refusal = FakeBalancer.problem("401 Unauthorized", "unauthorized")
@@ -111,7 +111,7 @@ import Testing
         #expect(error?.code == "unauthorized")
         #expect(error?.message.contains("token") == true)
         #expect(sent == 2)
-        // The next host accepts it, and the call has had no effect before.
+        // The next host accepts the call, which has had no effect before.
         let (none, both) = try await call("once", { $0 == 1 ? .text(refusal) : .text(FakeBalancer.ok("1")) })
         #expect(none == nil && both == 2)
     }
@@ -203,7 +203,7 @@ import Testing
         #expect(await mount.isServed())
         for _ in 0..<2 { #expect(await mount.error("once") != nil) }
         #expect(mount.remote.status.breaker == .open)
-        // The probe fails: it opens again.
+        // The probe fails, so the breaker opens again.
         #expect(await becomesTrue { await mount.error("once")?.message.contains("status 502") == true })
         #expect(mount.remote.status.breaker == .open)
         isBad.set(false)
@@ -256,7 +256,7 @@ import Testing
     @Test func `a completion can wait for another call`() async throws {
         let balancer = try FakeBalancer { _, _ in .text(FakeBalancer.ok("1")) }
         var module = CModule(name: "Both")
-        // The second call is made on the thread that brings the outcome of the first.
+        // The second call is made on the thread that delivers the outcome of the first.
         module.code = """
             static void completed(void *token, const plugin_value *value, const plugin_error *error) {
                 (void)value, (void)error;

@@ -26,7 +26,7 @@ import Testing
         #expect(breaker.admit() == nil)
         breaker.succeed(probe)
         #expect(breaker.state == .closed)
-        // Nor about what follows.
+        // Late failures do not affect the closed breaker, either.
         breaker.fail(old[5], "late", sent: nil)
         breaker.fail(try #require(breaker.admit()), "lost", sent: nil)
         #expect(breaker.state == .closed)

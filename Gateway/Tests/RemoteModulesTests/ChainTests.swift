@@ -36,7 +36,7 @@ import Tracing
         #expect(try CallChain.extend(nil, through: 7, "B/greet", limit: 1).tracestate == own)
         let other = "pluginhost=0123456789abcdef"
         #expect(try extended(" a=1 , \(other),b=2") == "\(other)\(own.dropFirst(11)),a=1,b=2")
-        // One that is not valid begins again.
+        // An invalid chain is replaced by a new one.
         for state in [
             "pluginhost=", "pluginhost=012", "pluginhost=0123456789ABCDEF", "pluginhost",
             "pluginhost=" + String(repeating: "0", count: 17 * 16),
@@ -47,7 +47,7 @@ import Tracing
         let full = "pluginhost=" + (0..<16).map { "000000000000000" + String($0, radix: 16) }.joined()
         let error = #expect(throws: PluginError.self) { try extended(full, limit: 100) }
         #expect(error?.code == .recursionLimit)
-        // Whatever others add, it stays within the bounds of a trace.
+        // Whatever others have added, the result stays within the bounds of a trace.
         let long = (0..<40).map { "vendor\($0)=xxxxxxxxxxxxxxxx" }.joined(separator: ",")
         #expect(try extended(long).hasPrefix(own + ","))
     }
@@ -58,7 +58,7 @@ import Tracing
         let second = try await TestMount(of: last, in: middle.gateway.host) { $0.isReexported = true }
         let first = try await TestMount(of: middle)
         #expect(try await first.perform("greet", ["name": "x"]) == "x")
-        // The gateways have another one, of 60 seconds.
+        // The gateways have a different timeout, of 60 seconds.
         let left = try await first.perform("left", timeout: .seconds(100)).int ?? 0
         #expect(left > 70_000 && left < 100_100, "\(left)")
 
@@ -71,7 +71,7 @@ import Tracing
         // Both mounts are in the chain.
         #expect(parts.last?.hasSuffix(",vendor=1") == true)
         #expect(parts.last?.prefix { $0 != "," }.utf8.count == "pluginhost=".utf8.count + 2 * 16)
-        // Without a trace, one begins.
+        // A call without a trace begins one.
         #expect(try await first.perform("trace").string?.hasPrefix("00-") == true)
         try await first.end()
         try await second.end()
@@ -94,10 +94,10 @@ import Tracing
         try await last.end()
     }
 
-    @Test func `hosts that mount a target from each other are a circle, which is found`() async throws {
+    @Test func `hosts that mount a target from each other form a cycle, which is detected`() async throws {
         let a = try await TestGateway([])
         let b = try await TestGateway([bModule().build()])
-        // It does not notice that the module goes, and comes back from the other side.
+        // This mount does not notice that the module is removed, and returns from the other side.
         let ofB = try await TestMount(of: b, in: a.gateway.host) {
             ($0.isReexported, $0.interval) = (true, .seconds(600))
         }
@@ -105,7 +105,7 @@ import Tracing
         try FileManager.default.removeItem(atPath: "\(b.plugins)/0.so")
         #expect(await becomesTrue { !b.gateway.host.modules.contains { $0.name == "ModB" } })
         let ofA = try await TestMount(of: a, in: b.gateway.host) { $0.isReexported = true }
-        // Each has it from the other one.
+        // Each host has the target from the other one.
         #expect(await ofB.isServed())
         let error = await ofB.error("greet", ["name": "x"])
         #expect(error?.code == .circularCall, "\(error.map { "\($0)" } ?? "")")
@@ -118,10 +118,10 @@ import Tracing
     }
 
     @Test(arguments: [false, true], [false, true])
-    func `modules that call each other across hosts are a circle, also with tracers and processes`(
+    func `modules that call each other across hosts form a cycle, also with tracers and processes`(
         hasTracer: Bool, isIsolated: Bool
     ) async throws {
-        // This tracer does not hand on the state of traces.
+        // This tracer does not propagate the state of traces.
         func gateway(_ module: CModule) async throws -> TestGateway {
             try await TestGateway([module.build()], tracer: hasTracer ? W3CTracer() : NoOpTracer()) { _, host in
                 guard isIsolated else { return }

@@ -15,7 +15,7 @@ import Tracing
         try module.build(into: gateway.plugins, as: "0.so")
     }
 
-    @Test func `a host starts without the other one, and serves its targets as soon as that is there`() async throws {
+    @Test func `a host starts without the other one, and serves its targets as soon as that one runs`() async throws {
         let lines = Lines()
         let first = try await TestGateway([])
         let port = first.port
@@ -53,7 +53,7 @@ import Tracing
             #expect(answer.code == (isReexported ? "moduleUnavailable" : "noRoute"), "\(answer.text)")
             #expect(answer.status == (isReexported ? 503 : 404))
             #expect(try await middle.get("/modules.json").text == "{\"modules\":[]}")
-            // The names of actions that do not exist are in no metric.
+            // No metric contains the names of actions that do not exist.
             #expect(try await !middle.get("/metrics").text.contains("greet"))
             try await mount.end()
             try await middle.end()
@@ -99,7 +99,7 @@ import Tracing
         try replace(gateway, bModule(version: "2.0.0"))
         #expect(await mount.isServed())
         #expect(try await mount.perform("greet", ["name": "x"]) == "x")
-        // What is not mounted does not matter.
+        // A target that is not mounted is unknown.
         #expect(await mount.error("answer", target: "Good")?.code == .unknownTarget)
         try await mount.end()
         try await gateway.end()
@@ -122,7 +122,7 @@ import Tracing
                 await becomesTrue { mount.remote.status.targets[0].problem?.contains(reason) == true },
                 "\(text): \(mount.remote.status.targets[0].problem ?? "")")
             #expect(await mount.error("x")?.code == .moduleUnavailable)
-            // The right ones take their place.
+            // Valid declarations replace them.
             balancer.setOffers(FakeBalancer.offers)
             #expect(await mount.isServed())
             try await mount.end()
@@ -178,7 +178,7 @@ import Tracing
         #expect(mount.remote.status.targets[0].version == "8.0.0")
         #expect(await mount.error("once") == nil)
         try await mount.end()
-        // After a pause, the last change is followed.
+        // After the pause, the last change takes effect.
         let other = try TestMount(balancer.url) {
             ($0.interval, $0.replacementPause) = (.milliseconds(10), .milliseconds(300))
         }
@@ -223,7 +223,7 @@ import Tracing
         #expect(error?.code == .cancelled)
         #expect(await becomesTrue { FileManager.default.fileExists(atPath: "\(folder)/a.cancelled") })
         #expect(await becomesTrue { mount.remote.status.callsInFlight == 0 })
-        // So is one whose deadline passes.
+        // A call whose deadline passes is cancelled, too.
         let late = await #expect(throws: PluginError.self) {
             try await mount.host.call("B", "wait", ["file": .string("\(folder)/b")], timeout: .seconds(1))
         }

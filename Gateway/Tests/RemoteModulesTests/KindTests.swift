@@ -4,7 +4,7 @@ import PluginHost
 import RemoteModules
 import Testing
 
-/// What crosses from one host to the other.
+/// The values that pass from one host to the other.
 @Suite struct KindTests {
     @Test func `a call is the same line, and parameters and results keep their kinds`() async throws {
         let gateway = try await TestGateway([bModule().build()])
@@ -17,7 +17,7 @@ import Testing
             ["a": ["b": 2.25], "": true],
         ]
         for value in values { #expect(try await mount.perform("echo", ["value": value]) == value) }
-        // Numbers of JSON have the kind that is declared.
+        // JSON numbers have the declared kind.
         #expect(try await mount.perform("real", ["n": 3]) == .double(3))
         #expect(
             try await mount.perform("item", ["item": ["id": "x", "price": .double(2)] as Value])
@@ -33,7 +33,7 @@ import Testing
             configuration.bodyLimit = 3_000_000
         }
         let mount = try await TestMount(of: gateway)
-        // In base64, it would exceed the limit of the gateway.
+        // In base64, the bytes would exceed the limit of the gateway.
         let large = Bytes((0..<2_900_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
         #expect(try await mount.perform("bytes", ["data": .bytes(large)]) == .bytes(large))
         #expect(try await mount.perform("bytes", ["data": .bytes(Bytes([]))]) == .bytes(Bytes([])))
@@ -107,7 +107,7 @@ import Testing
         let own = try await TestGateway([caller.build()])
         let mount = try await TestMount(of: gateway, in: own.gateway.host)
         #expect(try await own.call("Caller/greet", "{}").text == "\"Ada\"")
-        // Mounted targets are not remote again.
+        // Mounted targets are not remote by themselves.
         #expect(try await own.call("B/greet", "{\"name\": \"x\"}").status == 404)
         #expect(try await !own.get("/modules.json").text.contains("\"B\""))
         try await mount.end()

@@ -94,7 +94,7 @@ import Testing
         try await gateway.end()
 
         let absent = try Program(["serve", "--config", "\(folder)/gateway.json", "--plugins", "\(folder)/modules"])
-        // The other host is away, and the program starts.
+        // The program starts although the other host cannot be reached.
         let other = TestClient(port: try #require(await absent.port(), "\(absent.errorText)"))
         #expect(await becomesTrue { try await other.ask("GET", "/readyz").status == 200 })
         #expect(await becomesTrue { absent.errorText.contains("cannot be reached") })

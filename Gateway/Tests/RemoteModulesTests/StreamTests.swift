@@ -21,7 +21,7 @@ import Testing
         #expect(elements == [2, 1, nil])
         let empty = try #require(try await mount.perform("items", ["count": 0]).object)
         #expect(try await onThread { try empty.perform("next") } == nil)
-        // An error before the first element is that of the call.
+        // An error before the first element is the error of the call.
         #expect(await mount.error("items", ["count": -1])?.code == "broken")
         #expect(await becomesTrue { mount.remote.status.callsInFlight == 0 })
         try await mount.end()

@@ -53,49 +53,8 @@ import Testing
         let none = ThreadPool(limit: 8) { _ in false }
         #expect(await Task(executorPreference: none) { 42 }.value == 42)
     }
-
-    @Test func `a job that is handed over runs on the same thread, even behind others that wait`() async throws {
-        let (threads, log, done) = (ThreadPool(limit: 1), Log(), DispatchSemaphore(value: 0))
-        threads.run {
-            threads.run { log.add("waiting", done) }
-            threads.handingOver {
-                threads.run { log.add("handed over", done) }
-                threads.run { log.add("second", done) }
-            }
-            log.add("first", done)
-        }
-        #expect(try await arrive(4, done))
-        #expect(log.lines == ["first", "handed over", "waiting", "second"])
-        // On other threads, nothing is different.
-        threads.handingOver { threads.run { log.add("foreign", done) } }
-        #expect(try await arrive(1, done))
-    }
-
-    @Test func `jobs that hand over to each other let others run`() async throws {
-        let (threads, stops, done) = (ThreadPool(limit: 1), Tries(), DispatchSemaphore(value: 0))
-        @Sendable func goOn() {
-            if stops.count.withLock({ $0 }) == 0 { threads.handingOver { threads.run(goOn) } }
-        }
-        threads.run(goOn)
-        threads.run {
-            stops.count.withLock { $0 = 1 }
-            done.signal()
-        }
-        #expect(try await arrive(1, done))
-    }
 }
 
 private final class Tries: Sendable {
     let count = Mutex(0)
-}
-
-private final class Log: Sendable {
-    private let text = Mutex<[String]>([])
-
-    var lines: [String] { text.withLock { $0 } }
-
-    func add(_ line: String, _ done: DispatchSemaphore) {
-        text.withLock { $0.append(line) }
-        done.signal()
-    }
 }

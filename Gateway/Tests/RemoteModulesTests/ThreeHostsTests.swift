@@ -6,7 +6,7 @@ import RemoteModules
 import Synchronization
 import Testing
 
-/// What the callers have seen.
+/// The outcomes that the callers have received.
 private final class Counts: Sendable {
     private struct State {
         var again = 0
@@ -19,7 +19,7 @@ private final class Counts: Sendable {
 
     /// How many idempotent calls were answered.
     var again: Int { state.withLock(\.again) }
-    /// How many idempotent calls met two hosts that vanished.
+    /// How many idempotent calls were lost because both of their hosts vanished.
     var lost: Int { state.withLock(\.lost) }
     /// The errors of other calls.
     var failed: [PluginError] { state.withLock(\.failed) }
@@ -55,7 +55,7 @@ private final class Counts: Sendable {
                         do throws(PluginError) {
                             guard try mount.host.perform("B", "greet", ["name": name]) == name else { return false }
                         } catch {
-                            // A call is repeated once. With two hosts that vanish, both attempts can meet one.
+                            // A call is repeated once. With two hosts that vanish, both attempts can fail.
                             guard error.message.hasSuffix("It was sent twice.") else { throw error }
                             counts.addLost()
                             continue
@@ -82,7 +82,7 @@ private final class Counts: Sendable {
         #expect(await continues())
         relay.cut(gateways[0].port)
         #expect(await continues())
-        // One that ends in order.
+        // This host ends in an orderly way.
         try await gateways[1].end()
         #expect(await continues())
         counts.end()
@@ -93,8 +93,8 @@ private final class Counts: Sendable {
             #expect(["moduleUnavailable", "hostStopping"].contains(error.code.rawValue), "\(error)")
             #expect(error.message.contains("unknown"), "\(error)")
         }
-        // Each call was sent once, or again if it was retried, which happens only to those without an answer, or with
-        // that of a host that ends.
+        // Each call was sent once, or again if it was retried. Only calls without an answer, or with that of a host
+        // that ends, are retried.
         #expect(counts.lost <= callers.count)
         let calls = 2 * counts.again + counts.lost
         #expect(status.sent == calls + status.retried, "\(status)")

@@ -44,7 +44,7 @@ struct RouteTable: Sendable {
 
     final class Hosts: @unchecked Sendable {
         @exclusivity(unchecked) var literals = PersistentMap<Unmanaged<PathTree>>()
-        /// The patterns of hosts with groups, in the order in which they came.
+        /// The patterns of hosts with groups, in the order in which they were added.
         @exclusivity(unchecked) var patterns: [(PathPattern, PathTree)] = []
         /// The variants of `patterns`, the most specific ones first.
         @exclusivity(unchecked) var variants: [HostVariant] = []
@@ -130,7 +130,7 @@ struct RouteTable: Sendable {
         return names
     }
 
-    /// Returns whether a route has a scheme.
+    /// Returns whether any route has this scheme.
     func hasRoutes(withScheme scheme: RawText) -> Bool {
         if root.others.values.contains(where: { $0.hasRoutes(withScheme: scheme) }) { return true }
         if root.fallbacks.find(scheme) != nil { return true }

@@ -63,7 +63,7 @@ extension ServeSettings {
 
     private func certificates(_ option: String, _ file: String) throws -> [NIOSSLCertificate] {
         guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
-            throw ValidationError("\(option) \(file) cannot be read, or has no certificate in PEM.")
+            throw ValidationError("\(option) \(file) cannot be read, or contains no PEM certificate.")
         }
         return certificates
     }

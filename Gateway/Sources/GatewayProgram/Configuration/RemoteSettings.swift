@@ -112,7 +112,7 @@ struct RemoteSettings {
 
     private func certificates(_ name: String, _ file: String) throws -> [NIOSSLCertificate] {
         guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
-            throw ValidationError("“\(name)” of \(url), \(file), cannot be read, or has no certificate in PEM.")
+            throw ValidationError("“\(name)” of \(url), \(file), cannot be read, or contains no PEM certificate.")
         }
         return certificates
     }

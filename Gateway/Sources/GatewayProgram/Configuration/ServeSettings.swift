@@ -16,7 +16,7 @@ struct ServeSettings {
     var connectionLimit = 2000
     /// The targets of other hosts.
     var remote: [RemoteSettings] = []
-    /// In seconds.
+    /// How long a connection may stay open without a request, in seconds.
     var idleTimeout = 60.0
     /// ``GatewayConfiguration/access`` is set when the files are read.
     var gateway = GatewayConfiguration()
@@ -34,7 +34,7 @@ struct ServeSettings {
     /// The ranges for times, in seconds: from a millisecond to a day.
     static let times = 0.001...86_400
     static let drainTimes = 0.0...86_400
-    /// The page takes a stream without a heartbeat in 60 seconds for lost.
+    /// The range for heartbeats, in seconds. The page considers a stream without one in 60 seconds to be lost.
     static let heartbeats = 0.1...30
 
     init() {}
@@ -79,8 +79,8 @@ struct ServeSettings {
         guard Self.isPath(gateway.prefix) else {
             throw node.error(
                 ["prefix"],
-                "“prefix” must be a path as it stands in a URL: without “?”, “#”, spaces, the segments “.” and “..”, and "
-                    + "characters that are not ASCII.")
+                "“prefix” must be a path as it appears in a URL: without “?”, “#”, spaces, the segments “.” and “..”, "
+                    + "and characters that are not ASCII.")
         }
         if let word = try node.text("page") {
             guard let page = GatewayConfiguration.Page(rawValue: word) else {

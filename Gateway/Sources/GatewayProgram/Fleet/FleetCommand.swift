@@ -25,7 +25,7 @@ struct FleetCommand: AsyncParsableCommand {
         @Option(help: "The beginning of the keys in etcd. (default: pluginhost)")
         var prefix: String?
 
-        /// Returns the setting of the file, or what the options state in place of it.
+        /// Returns the setting `fleet` of the file, overridden by the options.
         func fleet() throws -> FleetConfiguration {
             var fleet = try config.flatMap { try ServeSettings(file: $0).fleet }
             if config != nil, fleet == nil, endpoints == nil {
@@ -54,7 +54,7 @@ struct FleetCommand: AsyncParsableCommand {
             return fleet!
         }
 
-        /// Does something, and closes the connections to etcd.
+        /// Runs a body, and then closes the connections to etcd.
         func with<Result>(_ body: (FleetControl, FleetConfiguration) async throws -> Result) async throws -> Result {
             let fleet = try fleet()
             let etcd: Etcd
@@ -74,7 +74,7 @@ struct FleetCommand: AsyncParsableCommand {
         }
     }
 
-    /// Prints an error, and returns what ends the program with an exit status.
+    /// Prints an error, and returns the exit code to throw.
     static func failure(_ message: String, _ status: Int32) -> ExitCode {
         FileHandle.standardError.write(Data("Error: \(message)\n".utf8))
         return ExitCode(status)
@@ -92,7 +92,7 @@ struct FleetCommand: AsyncParsableCommand {
 
     struct Resume: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lets a rollout go on that is paused, or that waits for a host.")
+            abstract: "Continues a rollout that is paused or waits for a host.")
         @OptionGroup var place: Place
 
         @Option(help: "The name of a host that is away, and that the rollout does not wait for any longer.")
@@ -103,7 +103,7 @@ struct FleetCommand: AsyncParsableCommand {
                 if let without { return try await control.resume(without: without) }
                 return try await control.resume()
             }
-            print("The rollout of \(record.shown) goes on.")
+            print("The rollout of \(record.shown) continues.")
         }
     }
 

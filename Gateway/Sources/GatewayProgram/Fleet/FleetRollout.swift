@@ -46,7 +46,7 @@ extension FleetCommand {
         @Option(help: "The longest duration that 99 of 100 calls may take, in milliseconds.")
         var maximumLatency: Double?
 
-        @Option(help: "How many times as long they may take as with the previous version, on the same host.")
+        @Option(help: "How many times as long 99 of 100 calls may take as with the previous version, on the same host.")
         var maximumLatencyRatio: Double?
 
         @Flag(inversion: .prefixedNo, help: "Wait for the end.")
@@ -126,7 +126,7 @@ extension FleetCommand {
                     isLost = false
                     for host in snapshot.missingHosts where !missing.contains(host) {
                         print(
-                            "\(host): away. The rollout waits for it, or goes on by “fleet resume --without \(host)”.")
+                            "\(host): away. The rollout waits for it, or until “fleet resume --without \(host)”.")
                     }
                     missing = snapshot.missingHosts
                     guard let now = snapshot.rollout, now.id == record.id else { break }

@@ -71,7 +71,8 @@ extension PluginGateway {
     /// Refuses a GET by which a web page of another origin could have an effect. A route that states no method may lead
     /// to an action that changes something, and a browser sends a GET for any page, for instance for an image, with the
     /// address and the certificate of its user. Most browsers state which page sends the request, which
-    /// ``checkWebPage(_:)`` has checked; old browsers, and all over HTTP without TLS to other machines, do not.
+    /// ``checkWebPage(_:)`` has checked. Old browsers do not, nor does any browser that uses HTTP without TLS to
+    /// another machine.
     func checkSender(_ request: Request) throws(Problem) {
         // Browsers do not add tokens by themselves.
         if case .tokens = configuration.access { return }

@@ -40,9 +40,9 @@ public final class BearerTokens: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// The shortest token, in bytes.
+    /// The minimum length of a token, in bytes.
     public static let shortest = 16
-    /// The longest name, in bytes.
+    /// The maximum length of a name, in bytes.
     public static let longestName = 256
 
     /// Reads a file of tokens.

@@ -35,7 +35,7 @@ public struct CORS: Sendable {
         request.headers[.origin].map { origins.contains($0.lowercased()) } ?? false
     }
 
-    /// Answers the question of a browser before a request; `nil` for other requests.
+    /// Answers a browser's preflight request; `nil` for other requests.
     func preflight(_ request: Request) -> Response? {
         guard request.method == .options, request.headers[.accessControlRequestMethod] != nil, allows(request) else {
             return nil
@@ -53,7 +53,7 @@ public struct CORS: Sendable {
         "Accept", "Authorization", "Content-Type", "Last-Event-ID", "Timeout", "traceparent", "tracestate",
     ]
 
-    /// Adds what the browser needs, to show the response to the page.
+    /// Adds the headers that the browser needs to show the response to the page.
     func allow(_ response: Response, to request: Request) -> Response {
         var response = response
         response.headers.append(HTTPField(name: .vary, value: "Origin"))

@@ -4,8 +4,8 @@ import SwiftASN1
 import X509
 
 extension Departures {
-    /// Returns the client that has shown a certificate, by its subject (`CN=ada,O=Shop`); `nil` if it has shown none.
-    /// The server has verified it. Read once for each connection.
+    /// Returns the client that has presented a certificate, named by its subject (`CN=ada,O=Shop`); `nil` if none was
+    /// presented. The server has verified the certificate, which is read once for each connection.
     func certificate(of connection: Connection) async -> Client? {
         if let known = client(of: connection) { return known }
         guard let certificate = try? await connection.channel.nioSSL_peerCertificate().get(),

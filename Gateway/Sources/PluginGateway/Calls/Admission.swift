@@ -28,7 +28,7 @@ final class Admission: Sendable {
 
     /// Counts a call for as long as its slot is retained.
     ///
-    /// - Parameter module: The module that it goes to; `nil` if it leads to none.
+    /// - Parameter module: The module that the call leads to; `nil` if it leads to none.
     func enter(_ module: String?) throws(Problem) -> Slot {
         try state.withLock { (state) throws(Problem) in
             guard state.total < total else {

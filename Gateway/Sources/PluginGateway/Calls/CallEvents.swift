@@ -101,13 +101,12 @@ final class CallEvents: Sendable {
     /// Waits until there may be something new, or for the next heartbeat. Returns immediately if the task is cancelled.
     func arrive() async { for await _ in arrivals { break } }
 
-    /// Whether the call has ended before any of its callbacks was called, and how.
+    /// The result of the call, if it has ended before any of its callbacks was called.
     var earlyResult: Result<Value, Problem>? {
         state.withLock { $0.waiting.isEmpty && $0.missed == 0 ? $0.result : nil }
     }
 
-    /// Takes the events that wait, or a heartbeat if there are none and it is time; and the result if it comes after
-    /// them.
+    /// Takes the waiting events, or a heartbeat if there are none and one is due; and the result, if it follows them.
     func take() -> (text: String, result: Result<Value, Problem>?) {
         state.withLock { state in
             var text = state.waiting.joined() + (state.takeMissed() ?? "")

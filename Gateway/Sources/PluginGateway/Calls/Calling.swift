@@ -46,8 +46,8 @@ extension PluginGateway {
         return try await afterBody { () throws(Problem) in try await make(call, request, connection) }
     }
 
-    /// Reads what a client gives for a call, and where the calls of its callbacks go; `nil` if it wants only the
-    /// result.
+    /// Returns the parameters that a client gives for a call, and the events by which the call is answered; `nil` if it
+    /// is answered by its result alone.
     func given(
         _ request: Request, _ target: RequestTarget, _ action: Catalog.Action?
     ) async throws(Problem) -> (CallParameters, CallEvents?) {

@@ -25,7 +25,7 @@ final class CallOutcome: Sendable {
         waiter?.resume(returning: outcome)
     }
 
-    /// Waits for the outcome. To be called once.
+    /// Waits for the outcome. Must be called only once.
     func get() async -> Result<Value, PluginError> {
         await withCheckedContinuation { waiter in
             let outcome: Result<Value, PluginError>? = state.withLock { state in
@@ -85,7 +85,7 @@ final class CallsInFlight: Sendable {
 
     func remove(_ number: Int) { state.withLock { _ = $0.calls.removeValue(forKey: number) } }
 
-    /// Ends all calls, and those to come.
+    /// Ends all calls, and every call that is added later.
     func endAll() {
         let calls = state.withLock { state in
             state.isEnding = true

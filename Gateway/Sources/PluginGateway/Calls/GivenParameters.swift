@@ -27,7 +27,7 @@ enum GivenParameters: Sendable {
         guard case .named(var entries) = self, let parameters = action?.parameters.filter(\.isCallback),
             !parameters.isEmpty
         else { return self }
-        // Of equal names, the last one counts, and those in the body precede it.
+        // If the query repeats a name, the last one counts. Callbacks in the body have precedence.
         for part in query.dropFirst().split(separator: "&").reversed() {
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard pair.count == 2, let parameter = parameters.first(where: { $0.name == pair[0] }),

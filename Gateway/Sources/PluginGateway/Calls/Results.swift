@@ -68,7 +68,7 @@ extension PluginError {
 }
 
 extension Value {
-    /// Whether there is an object in it, at any depth.
+    /// Whether the value contains an object, at any depth.
     var hasObject: Bool {
         switch self {
         case .object: true

@@ -1,4 +1,3 @@
-import GatewayThreads
 import PluginABI
 import PluginHost
 
@@ -31,14 +30,12 @@ struct RunningCall: Sendable {
     /// up, the client leaves, or the gateway ends; then the part continues, and keeps the slot.
     func perform(_ part: @escaping @Sendable () async throws(PluginError) -> Value) async throws(PluginError) -> Value {
         let outcome = CallOutcome()
-        let threads = gateway.threads
-        // This task waits for the outcome soon, and that one ends with it.
-        let task = threads.handingOver {
-            Task(executorPreference: threads) { [slot] in
-                let result: Result<Value, PluginError>
-                do throws(PluginError) { result = .success(try await part()) } catch { result = .failure(error) }
-                withExtendedLifetime(slot) {}
-                threads.handingOver { outcome.set(result) }
+        let task = Task(executorPreference: gateway.threads) { [slot] in
+            defer { withExtendedLifetime(slot) {} }
+            do throws(PluginError) {
+                outcome.set(.success(try await part()))
+            } catch {
+                outcome.set(.failure(error))
             }
         }
         @Sendable func end(_ error: PluginError) {

@@ -12,7 +12,7 @@ final class UnsentResults: Sendable {
     /// - Parameter limit: The largest number of bytes, unless there is only one answer.
     init(limit: Int) { self.limit = limit }
 
-    /// The bytes of one answer, which count as long as this exists.
+    /// The bytes of one answer, which count as long as this object exists.
     final class Share: Sendable {
         private let results: UnsentResults
         private let count: Int

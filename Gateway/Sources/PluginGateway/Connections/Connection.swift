@@ -15,7 +15,7 @@ public struct Connection: Sendable {
     /// Whether the client is on this machine.
     var isLoopback: Bool {
         guard let address = channel.remoteAddress else { return false }
-        // Where the address stands in the structures of the system.
+        // Reads bytes of the address, at their place in the structures of the system.
         func bytes<Result>(_ range: Range<Int>, _ use: (UnsafeRawBufferPointer.SubSequence) -> Result) -> Result {
             address.withSockAddr { use(UnsafeRawBufferPointer(start: $0, count: $1)[range]) }
         }
@@ -24,7 +24,7 @@ public struct Connection: Sendable {
         case .v4: return bytes(4..<8) { $0.first == 127 }
         case .v6:
             return bytes(8..<24) { bytes in
-                // ::1, and 127.0.0.0/8 in the form of version 6: ::ffff:127.…
+                // ::1, and 127.0.0.0/8 as addresses of IPv6: ::ffff:127.…
                 bytes.starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127])
                     || bytes.elementsEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
             }
@@ -50,8 +50,8 @@ public struct GatewayContext: ConnectionContext {
 }
 
 extension Response {
-    /// The response, after which the connection is closed: what the client still sends is not read to its end. The client
-    /// has ``Departures/lastPatience`` to read the response.
+    /// Returns the response so that the connection is closed after it: what the client still sends is not read to its
+    /// end. The client has ``Departures/lastPatience`` to read the response.
     func closing(_ connection: Connection?) -> Response {
         guard let channel = connection?.channel else { return self }
         var response = self

@@ -29,7 +29,8 @@ final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @
         unanswered += 1
         // An absolute target (`GET http://…`) would become its path, and its host would be forgotten.
         if !head.uri.hasPrefix("/") { head.uri = "*" }
-        // Not before the response to an earlier request: the client then sends the body without it, after a while.
+        // Not before the response to an earlier request. In that case, the client sends its body unasked, after a
+        // while.
         if unanswered == 1, expectsContinue(head) {
             let part = HTTPServerResponsePart.head(HTTPResponseHead(version: head.version, status: .continue))
             context.writeAndFlush(wrapOutboundOut(part), promise: nil)
@@ -42,7 +43,7 @@ final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @
         context.write(data, promise: promise)
     }
 
-    /// Whether the client should send its body. One that is too large is refused without it.
+    /// Whether the client should send its body. A body that is too large is refused before it is sent.
     private func expectsContinue(_ head: HTTPRequestHead) -> Bool {
         guard head.version == .http1_1, head.headers.first(name: "Expect")?.lowercased() == "100-continue" else {
             return false

@@ -2,8 +2,8 @@ import PluginABI
 import PluginHost
 import Synchronization
 
-/// What the modules declare, as far as a gateway must know it. Read from the manifests of the modules that serve, again
-/// after each change of the modules.
+/// The part of the modules' declarations that a gateway must know. It is read from the manifests of the modules that
+/// serve, and read again after each change of the modules.
 final class Catalog: Sendable {
     private struct State {
         var version = 0
@@ -182,13 +182,13 @@ final class Catalog: Sendable {
         let name: String
         let version: String
         let targets: [Target]
-        /// The records and enumerations, as they stand in the manifest.
+        /// The records and enumerations, as the manifest declares them.
         let values: [Value]
-        /// The names of the types of objects.
+        /// The names of the object types.
         let types: Set<String>
-        /// Those that are cursors.
+        /// The names of the object types that are cursors.
         let cursors: Set<String>
-        /// What other hosts can mount of the module; `nil` if nothing.
+        /// The part of the module that other hosts can mount; `nil` if there is none.
         let offer: Value?
 
         fileprivate init(_ name: String, _ manifest: Value) {

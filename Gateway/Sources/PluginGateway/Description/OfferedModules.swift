@@ -3,8 +3,8 @@ import Hummingbird
 import PluginABI
 
 extension PluginGateway {
-    /// `GET /modules.json`: what other hosts can mount; see ``OfferedModules``. While the host is starting or
-    /// ending, the response is an error, so that hosts which mount modules do not conclude that they are gone.
+    /// `GET /modules.json`: what other hosts can mount; see ``OfferedModules``. While the host is starting or ending,
+    /// the response is an error, so that hosts which mount modules do not conclude that the modules are gone.
     func modulesResponse(_ request: Request) throws(Problem) -> Response {
         try checkReady()
         let offered = catalog.current.offered
@@ -24,7 +24,7 @@ extension PluginGateway {
 ///     {"modules": [{"name": "B", "version": "1.0.0", "targets": […], "types": […], "values": […]}]}
 ///
 /// Modules, targets, values and types that no remote action needs are left out. So is everything else of a manifest: of
-/// the types of objects, only their names and the actions `next` remain.
+/// the object types, only their names and the actions `next` remain.
 struct OfferedModules: Sendable {
     /// The JSON.
     let text: String
@@ -72,7 +72,7 @@ struct OfferedModules: Sendable {
         return (values.filter(isReached), types.filter(isReached))
     }
 
-    /// Returns the names in the types of the parameters, results and fields of a target, a value or a type of objects.
+    /// Returns the names in the types of the parameters, results and fields of a target, a value or an object type.
     private static func names(in node: Value) -> [String] {
         let actions = node["actions"]?.list ?? []
         let parts = actions.flatMap { $0["parameters"]?.list ?? [] } + (node["fields"]?.list ?? [])

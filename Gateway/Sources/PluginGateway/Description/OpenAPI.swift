@@ -74,7 +74,7 @@ struct OpenAPI {
         paths["/call/\(target.name)/\(action.name)"] = ["post": .map(operation)]
     }
 
-    /// Returns what all operations of an action have.
+    /// Returns what all operations of an action have in common.
     func operation(
         _ id: String, _ action: Catalog.Action, _ module: Catalog.Module, _ types: SchemaTypes
     ) -> [String: Value] {

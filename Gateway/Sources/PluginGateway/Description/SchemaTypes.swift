@@ -1,6 +1,6 @@
 import PluginABI
 
-/// The types of a module as JSON schemas. Names of records and enumerations are those of the module before a dot.
+/// The types of a module as JSON schemas. A record or enumeration is named by its module, a dot and its own name.
 struct SchemaTypes {
     private let module: String
     private let names: Set<String>
@@ -38,7 +38,7 @@ struct SchemaTypes {
         ["enum": .list((value["cases"]?.list ?? []).map { $0["value"] ?? $0 })]
     }
 
-    /// Whether a text names a type of objects, or the kind of all of them.
+    /// Whether a text names an object type, or is `object`, the kind of all objects.
     func isObject(_ text: String) -> Bool {
         let name = text.hasSuffix("?") ? String(text.dropLast()) : text
         return name == "object" || objects.contains(name)

@@ -45,7 +45,7 @@ final class EventLog: Sendable {
     /// Wakes all streams, so that they send a heartbeat.
     func beat() { for waiter in state.withLock({ Array($0.waiters.values) }) { waiter.yield() } }
 
-    /// Ends all streams, and those to come.
+    /// Ends all streams, and refuses further ones.
     func end() {
         let waiters = state.withLock { state in
             state.isOver = true
@@ -60,7 +60,7 @@ final class EventLog: Sendable {
     /// How many streams are open.
     var streamCount: Int { state.withLock(\.waiters.count) }
 
-    /// The events after a number, at most 100 of them, and how many of those after it are no longer kept.
+    /// Returns the events after a number, at most 100, and how many events after the number are no longer kept.
     func events(after number: Int) -> (missed: Int, events: [Event]) {
         state.withLock { state in
             let kept = state.events.suffix(kept)
@@ -72,8 +72,8 @@ final class EventLog: Sendable {
         }
     }
 
-    /// Returns a sequence with an element for each time when there may be something new, and what finishes it. It is
-    /// also finished at the end.
+    /// Returns a sequence that has an element whenever there may be something new, and a closure that ends the
+    /// sequence. It also ends when all streams do.
     func arrivals() throws(Problem) -> (arrivals: AsyncStream<Void>, end: @Sendable () -> Void) {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         try state.withLock { (state) throws(Problem) in

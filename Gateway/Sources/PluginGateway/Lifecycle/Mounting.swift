@@ -27,7 +27,7 @@ extension PluginGateway {
     }
 }
 
-/// Answers requests by a gateway.
+/// Answers requests with a gateway.
 public struct GatewayResponder<Context: RequestContext>: HTTPResponder {
     private let gateway: PluginGateway
 

@@ -1,5 +1,4 @@
 import Foundation
-import GatewayThreads
 import PluginABI
 import PluginHost
 public import ServiceLifecycle
@@ -42,12 +41,11 @@ extension PluginGateway {
     /// HTTP server in the group.
     public var readiness: some ServiceLifecycle.Service { Readiness(gateway: self) }
 
-    /// The services of a group, in order: the host, the given ones, and ``readiness``. The given ones run on the threads on
-    /// which the gateway calls actions, so that a call need not change threads.
+    /// The services of a group, in order: the host, the given ones, and ``readiness``.
     ///
     /// - Parameter servers: The services that serve this gateway: the application.
     public func services(_ servers: any ServiceLifecycle.Service...) -> [any ServiceLifecycle.Service] {
-        [PluginHostService(self)] + servers.map { OnThreads(service: $0, threads: threads) } + [readiness]
+        [PluginHostService(self)] + servers + [readiness]
     }
 
     /// Accepts no more calls, and ends the event streams. Calls in flight may go on for a while.
@@ -83,16 +81,6 @@ extension PluginGateway {
             try await Task.sleep(for: configuration.heartbeat)
             events.beat()
         }
-    }
-}
-
-/// A service whose task, with all its child tasks, runs on some threads.
-private struct OnThreads: ServiceLifecycle.Service {
-    let service: any ServiceLifecycle.Service
-    let threads: ThreadPool
-
-    func run() async throws {
-        try await withTaskExecutorPreference(threads) { [service] in try await service.run() }
     }
 }
 

@@ -65,8 +65,8 @@ extension TraceContext {
 }
 
 extension TraceContext {
-    /// Returns this context with those entries of an earlier one in the same trace that its tracer has not passed on.
-    /// Other code depends on them: `RemoteModules` detects circular calls by such an entry.
+    /// Returns this context with the entries that its tracer has not passed on from an earlier context of the same
+    /// trace. Other code depends on them: `RemoteModules` detects circular calls by such an entry.
     func keeping(_ earlier: TraceContext?) -> TraceContext {
         guard let earlier, earlier.traceID == traceID, !earlier.tracestate.isEmpty else { return self }
         func key(_ entry: Substring) -> Substring { entry.prefix { $0 != "=" }.trimmingSpaces }

@@ -4,7 +4,8 @@ import PluginABI
 import Synchronization
 
 /// The calls of a module by HTTP, counted since the gateway was made. Calls that did not reach the module, because of a
-/// limit or because the gateway ends, are not counted. Those that run, and those whose clients have left, are kept apart.
+/// limit or because the gateway ends, are not counted. Running calls, and calls whose clients have left, are counted
+/// separately.
 public struct CallTally: Sendable {
     /// The number of calls that are over.
     public private(set) var calls = 0
@@ -13,9 +14,9 @@ public struct CallTally: Sendable {
     /// The number of calls for each duration: a bucket is a fifth longer than the one before.
     private var buckets = [Int](repeating: 0, count: CallTally.bucketCount)
 
-    /// The same for calls whose clients have left before they were over.
+    /// The number of calls for each duration after which their clients left, before the calls were over.
     private var left = [Int](repeating: 0, count: CallTally.bucketCount)
-    /// When the calls began that are not over.
+    /// The times at which the running calls began.
     public private(set) var running: [ContinuousClock.Instant] = []
 
     private static let bucketCount = 120
@@ -43,8 +44,8 @@ public struct CallTally: Sendable {
     /// How many calls have begun: those that are over, those that run, and those whose clients have left.
     public var begun: Int { calls + running.count + left.reduce(0, +) }
 
-    /// Returns the tally with the calls as failed ones that have run for longer than a duration, or that their clients have
-    /// left after it.
+    /// Returns a tally in which the calls that have run for longer than a duration, or whose clients left after it,
+    /// count as failed.
     ///
     /// - Parameter duration: The duration, which may be taken as up to a fifth longer for calls that were left.
     public func failing(after duration: Duration) -> CallTally {
@@ -98,7 +99,7 @@ final class CallTallies: Sendable {
     private static let limit = 5000
 
     private let tallies = Mutex<[String: CallTally]>([:])
-    /// When the calls began that run, by module and number. There are as many as the gateway lets in.
+    /// The times at which the running calls began, by module and number. There are as many as the gateway lets in.
     private let running = Mutex<(next: UInt64, calls: [String: [UInt64: ContinuousClock.Instant]])>((0, [:]))
 
     /// Notes a call that begins, and returns its number.

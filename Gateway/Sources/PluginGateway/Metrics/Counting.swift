@@ -5,8 +5,8 @@ import PluginHost
 import Synchronization
 
 extension PluginGateway {
-    /// Counts a call that is over. Names of actions come from what is declared, so their number is bounded by the
-    /// modules, and by the limit of the registry.
+    /// Counts a call that is over. Only names of declared actions are used, so their number is bounded by the modules,
+    /// and by the limit of the registry.
     func count(_ call: GatewayCall, _ problem: Problem?, since start: ContinuousClock.Instant) {
         let isKnown = call.module != nil
         let code = problem.map { Problem.statuses[$0.error.code] == nil ? "module" : $0.error.code.rawValue } ?? "ok"

@@ -4,8 +4,8 @@ import Synchronization
 /// A registry of metrics that writes them in the text format of Prometheus.
 ///
 /// A program that wants all of its metrics in it bootstraps swift-metrics with it: `MetricsSystem.bootstrap(metrics)`.
-/// The number of series is bounded; further ones are not counted, and `metrics_series_dropped_total` says how many they
-/// were.
+/// The number of series is bounded; further ones are not counted, and `metrics_series_dropped_total` states their
+/// number.
 public final class PrometheusMetrics: MetricsFactory, Sendable {
     private struct State {
         var series: [Key: any Series] = [:]
@@ -49,7 +49,7 @@ public final class PrometheusMetrics: MetricsFactory, Sendable {
         make(label, dimensions, .histogram) { HistogramSeries(.seconds) } ?? HistogramSeries(.seconds)
     }
 
-    // The series of a name stay, so that a scrape sees them after the code that counted is over.
+    // The series of a name remain, so that a scrape sees them after the code that counted has ended.
     public func destroyCounter(_ handler: any CounterHandler) {}
     public func destroyMeter(_ handler: any MeterHandler) {}
     public func destroyRecorder(_ handler: any RecorderHandler) {}

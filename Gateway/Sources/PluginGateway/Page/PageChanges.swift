@@ -6,7 +6,7 @@ import Synchronization
 
 /// The changes of modules that the page asks for. They run one after the other.
 final class PageChanges: Sendable {
-    /// How many may run and wait.
+    /// How many changes may run and wait.
     static let limit = 16
 
     private let queue = DispatchQueue(label: "PluginGateway.page")

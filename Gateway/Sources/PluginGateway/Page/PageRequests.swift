@@ -80,7 +80,7 @@ extension PluginGateway {
 }
 
 extension [String: Value] {
-    /// Returns a text. It is required.
+    /// Returns a text, which is required.
     func text(_ name: String) throws(Problem) -> String {
         guard let text = try text(ifGiven: name) else {
             throw Problem(.missingParameter, "The body lacks the entry “\(name)”.")

@@ -4,7 +4,7 @@ import PluginABI
 import PluginHost
 
 extension PluginGateway {
-    /// `GET /page/state`: the modules and their generations, and what is wrong.
+    /// `GET /page/state`: the modules, their generations, and the problems.
     var pageState: Value {
         [
             "ready": .bool(isReady), "allowsChanges": .bool(configuration.page == .changes),

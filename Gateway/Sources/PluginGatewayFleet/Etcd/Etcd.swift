@@ -50,7 +50,7 @@ public final class Etcd: Sendable {
         tls.minimumTLSVersion = .tlsv12
         if let file = configuration.certificateAuthority {
             guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
-                throw EtcdError(.refused, "\(file) cannot be read, or has no certificate in PEM.")
+                throw EtcdError(.refused, "\(file) cannot be read, or contains no PEM certificate.")
             }
             tls.trustRoots = .certificates(certificates)
         }

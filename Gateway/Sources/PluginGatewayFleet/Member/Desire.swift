@@ -4,7 +4,7 @@ import PluginGateway
 import PluginHost
 
 extension FleetMember {
-    /// Makes a starting host serve what is desired, before it is put into the balancer.
+    /// Makes a starting host serve the desired releases, before it is put into the balancer.
     func join() async {
         for folder in gateway.host.configuration.folders { ModuleFiles.removeCopies(in: folder) }
         let asking = Task { try? await look() }
@@ -60,12 +60,12 @@ extension FleetMember {
         }
     }
 
-    /// - Returns: Whether it was tried; false if another host has taken over the step.
+    /// - Returns: Whether the replacement was tried; false if another host has taken over the step.
     @discardableResult
     private func pursue(_ module: String, _ release: ModuleRelease, drain: Duration?) async -> Bool {
         do throws(FleetError) {
             try await replace(module, by: release, drain: drain)
-            logger.notice("\(module) \(release.shown), which is desired, serves.")
+            logger.notice("\(module) \(release.shown) serves, as desired.")
             failedReleases[module] = nil
         } catch {
             if error.isOvertaken { return false }

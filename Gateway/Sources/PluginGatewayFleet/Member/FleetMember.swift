@@ -5,11 +5,11 @@ public import PluginGateway
 import PluginHost
 public import ServiceLifecycle
 
-/// A host that takes part in a fleet: it reports to etcd what it serves, switches to what is desired, and takes its
-/// steps of rollouts. It is a service of the group that runs the gateway, after
+/// A host that takes part in a fleet: it reports to etcd what it serves, switches to the desired releases, and takes
+/// its steps of rollouts. It is a service of the group that runs the gateway, after
 /// ``/PluginGateway/PluginGateway/readiness``.
 ///
-/// The gateway is taken out (`/readyz` answers 503) until the host has started and serves what is desired, if etcd
+/// The gateway is taken out (`/readyz` answers 503) until the host has started and serves the desired releases, if etcd
 /// answers within ``FleetConfiguration/joinTimeout``. Calls never wait for etcd.
 public actor FleetMember: ServiceLifecycle.Service {
     let configuration: FleetConfiguration
@@ -36,7 +36,7 @@ public actor FleetMember: ServiceLifecycle.Service {
     var failedReleases: [String: (release: ModuleRelease, reason: String, until: ContinuousClock.Instant)] = [:]
     /// The calls of each module when its release was first seen to serve.
     var beginnings: [String: (digest: String, tally: CallTally)] = [:]
-    /// What etcd said last.
+    /// The state of the fleet that etcd returned last.
     private var known = FleetSnapshot()
     private var reported: [String: String] = [:]
 
@@ -64,7 +64,7 @@ public actor FleetMember: ServiceLifecycle.Service {
 
     var name: String { configuration.name }
 
-    /// Why the host does not serve what is desired; `nil` if it does.
+    /// Why the host does not serve a desired release; `nil` if it serves them all.
     var problem: String? { stepProblem ?? failedReleases.min { $0.key < $1.key }?.value.reason }
 
     /// Runs until the group ends, or the task is cancelled.
@@ -213,7 +213,7 @@ public actor FleetMember: ServiceLifecycle.Service {
         for await _ in wakes where !Task.isCancelled {
             do throws(EtcdError) {
                 repeat { try await publish() } while try await act(try await look()) && !Task.isCancelled
-                // Why the host cannot take its step.
+                // Reports why the host cannot take its step.
                 try await publish()
             } catch {
                 logger.debug("\(error)")
@@ -221,7 +221,7 @@ public actor FleetMember: ServiceLifecycle.Service {
         }
     }
 
-    /// Reads what etcd says, and reports what cannot be read.
+    /// Reads the state of the fleet, and reports keys that cannot be read.
     func look() async throws(EtcdError) -> FleetSnapshot {
         let snapshot = try await keys.snapshot(etcd)
         known = snapshot

@@ -52,7 +52,7 @@ extension FleetMember {
         let module = rollout.module
         guard let release else {
             guard served.named(module) != nil else {
-                // The file that was put, if it does not start.
+                // Removes the new file, if it does not start.
                 guard let path = try? path(of: module) else { return }
                 return try await blocking {
                     if (try? ModuleFiles.digest(path)) == rollout.release.digest { unlink(path) }
@@ -64,7 +64,8 @@ extension FleetMember {
         }
         let current = served.named(module)
         let isServing = current?.record.release.digest == release.digest
-        // The host may serve the old version although the file in its folder is the new one, if that does not start.
+        // The host may serve the old version although the file in its folder is the new one, if the new one does not
+        // start.
         if isServing, let path = current?.path, (try? ModuleFiles.digest(path)) == release.digest { return }
         do {
             try await outOfBalancer(isServing ? nil : drain) { () throws(FleetError) in
@@ -104,7 +105,7 @@ extension FleetMember {
         }
     }
 
-    /// The path at which the file of a module lies, or will lie.
+    /// The path of a module's file, or the path at which it will be put.
     private func path(of module: String) throws(FleetError) -> String {
         let modules = gateway.host.modules.filter { $0.name == module }
         let status = modules.first { $0.state == .active || $0.state == .registered } ?? modules.first

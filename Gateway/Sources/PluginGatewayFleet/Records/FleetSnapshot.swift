@@ -47,8 +47,8 @@ struct FleetKeys: Sendable {
     /// How many bytes of the names of keys are read.
     private static let namesLimit = 32 << 20
 
-    /// Reads the keys: all in one transaction, if that is not too much for an answer, else one by one, and those of the
-    /// rollout and the lock at the end.
+    /// Reads the keys in one transaction. If the answer would be too large, reads them one by one, and then those of
+    /// the rollout and the lock.
     private func entries(_ etcd: Etcd) async throws(EtcdError) -> [(entries: [EtcdEntry], count: Int)] {
         do throws(EtcdError) {
             return try await etcd.transact([
@@ -98,7 +98,7 @@ struct FleetKeys: Sendable {
         }
     }
 
-    /// Reads what all hosts must know.
+    /// Reads the state of the fleet.
     func snapshot(_ etcd: Etcd) async throws(EtcdError) -> FleetSnapshot {
         let answers = try await entries(etcd)
         guard answers.count == 4 else {

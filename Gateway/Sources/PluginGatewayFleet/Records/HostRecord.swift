@@ -4,7 +4,7 @@ import PluginABI
 public struct HostRecord: Sendable, Hashable {
     /// What a host is doing.
     public enum State: String, Sendable {
-        /// It is starting, and switches to what is desired.
+        /// It is starting, and switches to the desired releases.
         case starting
         case ready
         /// It has taken itself out of the balancer, to replace a module.
@@ -27,7 +27,7 @@ public struct HostRecord: Sendable, Hashable {
     public var address: String
     public var state: State
     public var modules: [Module]
-    /// Why it does not serve what is desired; `nil` if it does.
+    /// Why it does not serve a desired release; `nil` if it serves them all.
     public var problem: String?
     /// A random text that distinguishes two processes with the same name.
     var process: String?

@@ -41,7 +41,7 @@ public struct RolloutRecord: Sendable, Hashable {
         public var maximumErrorRate: Double? = 0.05
         /// The longest duration that 99 of 100 calls may take, in milliseconds.
         public var maximumLatency: Double?
-        /// How many times as long they may take as with the previous version, on the same host.
+        /// How many times as long 99 of 100 calls may take as with the previous version, on the same host.
         public var maximumLatencyRatio: Double?
 
         public init() {}
@@ -134,8 +134,9 @@ public struct RolloutRecord: Sendable, Hashable {
 }
 
 extension RolloutRecord {
-    /// How long a call may run before it counts as failed, in the observation: the limit; or else half of the
-    /// observation, but 1 to 5 seconds, or 10 times as long as with the version before, if that is more.
+    /// How long a call may run during the observation before it counts as failed: the maximum latency; if there is
+    /// none, half of the observation, but 1 to 5 seconds, or 10 times the latency of the previous version if that is
+    /// longer.
     func longestCall(_ before: Observation?) -> Duration {
         if let most = limits.maximumLatency { return .milliseconds(most) }
         return .milliseconds(max(min(5000, max(1000, soak * 500)), (before?.latency ?? 0) * 10))
@@ -218,18 +219,19 @@ public struct Observation: Sendable, Hashable {
         return nil
     }
 
-    /// Returns why the calls do not show that the version is good, at the end of the observation: most of those that began
-    /// are not over. `nil` if they do, or if they may take that long, as with the version before.
+    /// Returns the reason why too few calls were over at the end of the observation to judge the version: most of those
+    /// that had begun were not. `nil` if enough were over, or if calls of the previous version took longer than the
+    /// observation.
     ///
     /// - Parameters:
     ///   - begun: How many calls have begun.
     ///   - ended: How many of them are over.
     ///   - rollout: The rollout.
-    ///   - before: What was observed of the version before.
+    ///   - before: What was observed of the previous version.
     func silence(of begun: Int, _ ended: Int, _ rollout: RolloutRecord, before: Observation?) -> String? {
         let least = rollout.limits.minimumCalls
         if let latency = before?.latency, latency > rollout.soak * 1000 { return nil }
-        // Failed without an answer, but fewer than are judged.
+        // Most calls failed without an answer, but there are too few calls to be judged.
         let isSilent = calls > ended && calls < least && ended * 2 < calls
         guard isSilent || (begun >= least && ended < least && ended * 2 < begun) else { return nil }
         return "only \(ended) of \(begun) calls that have begun are over"

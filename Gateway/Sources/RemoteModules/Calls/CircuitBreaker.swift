@@ -77,8 +77,8 @@ final class CircuitBreaker: Sendable {
     /// - Parameters:
     ///   - opening: What ``admit()`` has returned.
     ///   - reason: What happened.
-    ///   - start: When the call was sent, if its connection has failed. One host of several that vanishes takes many
-    ///     calls with it at once, which count as one failure.
+    ///   - start: When the call was sent, if its connection has failed. When one of several hosts vanishes, many calls
+    ///     fail at once, and count as one failure.
     func fail(_ opening: Int, _ reason: String, sent start: ContinuousClock.Instant?) {
         let opens = contents.withLock { contents in
             guard opening == contents.opening else { return false }

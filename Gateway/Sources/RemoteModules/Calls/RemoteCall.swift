@@ -21,7 +21,8 @@ final class RemoteCall: Sendable {
         var task: HTTPClient.Task<Void>?
         var timer: Scheduled<Void>?
         var cursor: RemoteCursor?
-        /// Whether the parts of the attempt's answer are used: those that are read after its end are not.
+        /// Whether the parts of the attempt's answer are used. Parts that are read after the end of the attempt are
+        /// not.
         var isOpen = false
         var hasCalledBack = false
         /// When the attempt was sent.
@@ -195,7 +196,7 @@ final class RemoteCall: Sendable {
         finish(result)
     }
 
-    /// The request is over.
+    /// Handles the end of the request.
     private func ended(_ result: Result<Void, any Error>, _ reader: AnswerReader, _ clients: Mount.Clients) {
         let (cursor, isOver, attempt, hasCalledBack) = state.withLock { state in
             state.isOpen = state.cursor != nil

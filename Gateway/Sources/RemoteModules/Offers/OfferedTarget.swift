@@ -25,7 +25,7 @@ struct OfferedTarget: Sendable {
     let module: String
     let version: String
     let actions: [Action]
-    /// A type of objects that are cursors.
+    /// An object type whose objects are cursors.
     struct Cursor: Sendable {
         /// The type of its elements.
         let element: String
@@ -33,7 +33,7 @@ struct OfferedTarget: Sendable {
         let isAsync: Bool
     }
 
-    /// The types of objects that are cursors, by their names. Others cannot leave their host.
+    /// The object types that are cursors, by their names. Other objects cannot leave their host.
     let cursors: [String: Cursor]
     let otherObjects: Set<String>
     let records: Records

@@ -3,7 +3,7 @@ import NIOCore
 import NIOHTTP1
 import PluginABI
 
-/// What the other host offers at one moment, of the targets of a mount.
+/// The offers of the other host at one moment, for the targets of a mount.
 struct Offers: Sendable {
     /// The targets that are offered, or why they cannot be mounted, by their names.
     let targets: [String: Result<OfferedTarget, PluginError>]
@@ -51,7 +51,7 @@ struct Offers: Sendable {
         case failed(String)
     }
 
-    /// How long the other host may take to answer what it offers.
+    /// How long the other host may take to answer a request for its offers.
     private static let timeout = TimeAmount.seconds(10)
 
     /// Requests the offers from the other host.

@@ -59,7 +59,7 @@ final class ProxyModule: Sendable {
 
 /// A function of a module that stands for a target. This one is the fallback of a target that is not offered.
 private class ProxyFunction: @unchecked Sendable {
-    // Immutable, as those of the subclasses are.
+    // Immutable, like the properties of the subclasses.
     let module: ProxyModule
 
     init(_ module: ProxyModule) { self.module = module }

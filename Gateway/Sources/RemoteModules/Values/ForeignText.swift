@@ -41,7 +41,7 @@ enum ForeignText {
 }
 
 extension Unicode.Scalar {
-    /// Whether it can be shown to people as it is.
+    /// Whether the character can be shown to people as it is.
     fileprivate var isShown: Bool {
         switch properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false

@@ -36,7 +36,7 @@ final class Child: Sendable {
 
     func end() { send(SIGKILL) }
 
-    /// Waits for its end, and returns its exit status; `nil` if a signal ended it.
+    /// Waits until it ends, and returns its exit status; `nil` if a signal ended it.
     func status() async -> Int32? {
         guard await becomesTrue({ hasEnded }) else { return nil }
         return process.withLock { $0.terminationReason == .exit ? $0.terminationStatus : nil }

@@ -1,7 +1,7 @@
 import Foundation
 import PluginGatewayFleet
 
-/// An etcd of its own for a test, on free ports.
+/// A separate etcd for one test, on free ports.
 final class EtcdProcess {
     let url: String
     private let configuration: EtcdConfiguration
@@ -39,7 +39,7 @@ final class EtcdProcess {
 
     /// Starts it again, with its data.
     ///
-    /// - Parameter client: A client that may read, if not everybody may.
+    /// - Parameter client: A client that is allowed to read, if not every client is.
     func restart(with client: Etcd? = nil) async throws {
         child.end()
         _ = await child.status()

@@ -71,7 +71,7 @@ final class Lab {
             environment: ["FLEET_LOG": "\(folder)/\(host)/did", "FLEET_NAME": host, "TMPDIR": "\(folder)/\(host)"])
     }
 
-    /// Waits until etcd knows all hosts as ready.
+    /// Waits until all hosts are ready according to etcd.
     func waitUntilReady() async throws {
         let isReady = await becomesTrue {
             try await control.snapshot().hosts.values.count { $0.state == .ready && !$0.modules.isEmpty } == 3
@@ -79,7 +79,7 @@ final class Lab {
         guard isReady else { throw Failed(text: logs) }
     }
 
-    /// What the hosts and the balancer have written.
+    /// The output of the hosts and the balancer.
     var logs: String {
         Network.hosts.map { "\($0):\n\(hosts[$0]?.text ?? "")" }.joined(separator: "\n") + (balancer?.text ?? "")
     }
@@ -133,7 +133,7 @@ final class Lab {
         return Network.hosts.allSatisfy { counts["gateways/\($0)"]?["status"] == "UP" }
     }
 
-    /// What a host answers, without the balancer.
+    /// Sends a GET request to a host, bypassing the balancer, and returns the body of the answer.
     func get(_ path: String, of host: String) async throws -> String {
         var request = HTTPClientRequest(url: "http://\(network.address(of: host)):8080\(path)")
         request.headers.add(name: "Authorization", value: "Bearer \(Lab.token)")
@@ -148,7 +148,7 @@ final class Lab {
             .compactMap { $0.split(separator: " ").last.flatMap { Int($0) } }.reduce(0, +)
     }
 
-    /// The lines that the modules of a host have written: what, version, number.
+    /// The lines that the modules of a host have written: an event, a version, a number.
     func lines(of host: String) -> [(what: String, version: String, number: Int)] {
         ((try? String(contentsOfFile: "\(folder)/\(host)/did", encoding: .utf8)) ?? "").split(separator: "\n")
             .compactMap {

@@ -4,9 +4,9 @@ import NIOCore
 import NIOHTTP1
 import Synchronization
 
-/// A client that continuously calls the module through the balancer. Each request has a number of its own.
+/// A client that continuously calls the module through the balancer. Each request has its own number.
 final class Load: Sendable {
-    /// A request and what became of it.
+    /// A request and its outcome.
     struct Request {
         let id: Int
         let isIdempotent: Bool
@@ -40,7 +40,7 @@ final class Load: Sendable {
 
     /// - Parameters:
     ///   - address: The URL of the balancer.
-    ///   - clients: How many requests are made at a time.
+    ///   - clients: How many requests are made at the same time.
     init(_ address: String, clients: Int = 6) {
         self.address = address
         tasks.withLock { tasks in
@@ -55,7 +55,7 @@ final class Load: Sendable {
         }
     }
 
-    /// Ends the load, after the answers that are on their way.
+    /// Ends the load as soon as the outstanding requests are answered.
     func end() async -> [Request] {
         isEnding.store(true, ordering: .relaxed)
         for task in tasks.withLock({ $0 }) { await task.value }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Three hosts in network namespaces of their own, which a bridge connects with this one. For root.
+/// Three hosts in separate network namespaces, which a bridge connects with this one. Requires root.
 final class Network {
     /// The address of this namespace on the bridge.
     let address: String
@@ -39,7 +39,7 @@ final class Network {
 
     // MARK: Removing
 
-    /// Removes what killed test processes have left behind.
+    /// Removes what test processes that were killed have left behind.
     private static func removeAbandoned() {
         let spaces = (try? FileManager.default.contentsOfDirectory(atPath: "/run/netns")) ?? []
         let links = (try? FileManager.default.contentsOfDirectory(atPath: "/sys/class/net")) ?? []

@@ -1,13 +1,13 @@
 import Foundation
 
-/// A server that hands each connection on to another one, and keeps back all answers but the first ones.
+/// A server that passes each connection on to another server, and withholds all answers except the first ones.
 final class Relay: Sendable {
     let port: Int
     private let listener: Int32
 
     /// - Parameters:
-    ///   - url: Where the other one is: `http://127.0.0.1:PORT`.
-    ///   - answers: How many answers are handed back, each of a request after the other.
+    ///   - url: The URL of the other server: `http://127.0.0.1:PORT`.
+    ///   - answers: How many answers to successive requests are passed on.
     init(to url: String, answers: Int) throws {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         self.listener = listener

@@ -1,10 +1,10 @@
 import Foundation
 
-/// A module that writes down what it executes, and when it comes and goes, to the file that `FLEET_LOG` names.
+/// A module that writes to the file named by `FLEET_LOG` what it executes, and when it starts and ends.
 enum ShopModule {
     /// - Parameters:
     ///   - version: Its version.
-    ///   - body: Statements of its actions before they reply, with `id` as the number of the request.
+    ///   - body: The statements that its actions run before they reply, with `id` as the number of the request.
     static func build(_ version: String, _ body: String = "") throws -> String {
         var module = CModule(name: "Shop", version: version)
         module.code = """

@@ -7,7 +7,7 @@ import Synchronization
 
 @testable import PluginGatewayFleet
 
-/// An etcd, a store, and hosts of this process.
+/// An etcd, a store, and hosts in this process.
 final class TestFleet {
     let etcd: EtcdProcess
     let client: Etcd
@@ -55,12 +55,12 @@ final class TestFleet {
         return try await TestMember(configuration, isLazy: isLazy, files: files)
     }
 
-    /// Begins a rollout that drains and observes only shortly.
+    /// Begins a rollout with a short drain and a short observation.
     func rollOut(_ release: ModuleRelease, soak: Double = 0.05) async throws -> RolloutRecord {
         try await control.rollOut("Good", release, drain: 0.05, soak: soak, limits: .init())
     }
 
-    /// Waits until the rollout is over, or in a state.
+    /// Waits until the rollout is over, or in the given state.
     func end(_ state: RolloutRecord.State? = nil) async throws -> RolloutRecord? {
         var record: RolloutRecord?
         _ = await becomesTrue {
@@ -71,7 +71,7 @@ final class TestFleet {
     }
 }
 
-/// A host of this process that takes part in a fleet. The test ends it.
+/// A host in this process that takes part in a fleet. The test ends it.
 final class TestMember {
     let gateway: PluginGateway
     let folder: String

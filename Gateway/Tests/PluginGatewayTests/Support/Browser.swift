@@ -63,7 +63,7 @@ final class Browser: Sendable {
     /// Ends the browser, then its driver.
     func end() async {
         _ = try? await command("DELETE", "")
-        // The driver does not end at SIGTERM.
+        // The driver ignores SIGTERM.
         driver.withLock { _ = kill($0.processIdentifier, SIGKILL) }
     }
 
@@ -100,7 +100,7 @@ final class Browser: Sendable {
         try await command("POST", "/goog/cdp/execute", ["cmd": .string(name), "params": parameters])
     }
 
-    /// Types on the keyboard, wherever the focus is.
+    /// Types keys into the element that has the focus.
     func type(_ keys: String) async throws {
         let actions = keys.flatMap { key -> [Value] in
             ["keyDown", "keyUp"].map { ["type": .string($0), "value": .string(String(key))] }
@@ -112,13 +112,13 @@ final class Browser: Sendable {
     static let tab = "\u{E004}"
     static let enter = "\u{E007}"
 
-    /// What the browser has reported as errors since the last time.
+    /// The errors that the browser has reported since the last call.
     func errors() async throws -> [String] {
         try await command("POST", "/se/log", ["type": "browser"]).list?
             .filter { $0["level"] == "SEVERE" }.compactMap { $0["message"]?.string } ?? []
     }
 
-    /// Sets the size of the page, and whether it is dark.
+    /// Sets the size of the page, and whether it uses dark colours.
     func show(width: Int, height: Int, isDark: Bool) async throws {
         let size: Value = ["width": .int(width), "height": .int(height), "deviceScaleFactor": 1, "mobile": false]
         try await develop("Emulation.setDeviceMetricsOverride", size)

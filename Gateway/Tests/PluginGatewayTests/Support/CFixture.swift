@@ -1,10 +1,10 @@
 import Foundation
 
-/// Modules in C, built while the tests run; what `CModule`, which the tests of the host have as well, builds with.
+/// Builds modules in C while the tests run, in the way that `CModule`, shared with the tests of the host, expects.
 enum CFixture {
     private static let repository = URL(filePath: #filePath).appending(path: "../../../../..").standardized.path
 
-    /// Compiles C to a library in a folder of its own, and returns its path.
+    /// Compiles C to a library in a separate folder, and returns its path.
     static func build(_ source: String, _ flags: [String] = []) throws -> String {
         let folder = try makeFolder()
         let process = Process()
@@ -23,7 +23,7 @@ enum CFixture {
 /// The folder in which SwiftPM has built the tests, the sample modules and the program.
 let buildFolder = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().path
 
-/// Makes a folder that nobody else can write to. It is in the temporary folder of the run.
+/// Makes a folder, inside the temporary folder of the run, that only this user can write to.
 func makeFolder() throws -> String {
     let path = FileManager.default.temporaryDirectory.path + "/gateway-test-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)

@@ -1,4 +1,4 @@
-/// A module with what the samples lack: bytes, cursors, routes of HTTP, errors, and actions that take their time.
+/// A module with what the samples lack: bytes, cursors, HTTP routes, errors, and slow actions.
 let labModule: CModule = {
     var module = CModule(name: "Lab")
     let remote = "\"remote\": true, "
@@ -59,7 +59,7 @@ let labModule: CModule = {
     ]
     module.types = [
         (
-            // Has one element, and ends when its file exists.
+            // Returns one element, and ends when its file exists.
             "SlowCursor",
             [
                 .init(

@@ -1,7 +1,7 @@
 import Logging
 import Synchronization
 
-/// What a log has received.
+/// The lines that a log has received.
 final class Lines: Sendable {
     struct Line {
         let level: Logger.Level

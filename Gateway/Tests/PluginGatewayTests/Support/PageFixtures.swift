@@ -1,4 +1,4 @@
-/// What the page in the browser has to show.
+/// Modules that the page in the browser shows.
 enum PageModules {
     static let hostile: CModule = {
         var module = CModule(name: "Hostile")
@@ -41,7 +41,7 @@ enum PageModules {
 }
 
 extension PageModules {
-    /// Streams that stop until a file exists, and parameters that are not declared.
+    /// Streams that pause until a file exists, and parameters that are not declared.
     static let live: CModule = {
         var module = CModule(name: "Live")
         let remote = "\"remote\": true, "
@@ -77,8 +77,8 @@ extension PageModules {
     }()
 }
 
-/// A script that keeps timers of the page from firing while `window.isFrozen` is true: those that wait for the next try.
-/// Long ones, after which a page that nobody sees gives its connection back, fire early.
+/// A script that keeps the timers of the page that wait for the next try from firing while `window.isFrozen` is true.
+/// The long timers, after which a hidden page closes its connection, fire early.
 let frozenTimers = """
     window.frozen = 0;
     const setTimer = window.setTimeout;
@@ -89,14 +89,14 @@ let frozenTimers = """
     };
     """
 
-/// A script that makes the page as visible, or hidden, as its argument says.
+/// A script that makes the page visible or hidden, as its argument says.
 let showPage = """
     Object.defineProperty(document, 'hidden', { configurable: true, get: () => arguments[0] });
     document.dispatchEvent(new Event('visibilitychange'));
     """
 
-/// A script that answers for the gateway: a thousand modules that are called all the time, and ten thousand routes. It
-/// notes when the list is shown, and how long the page was busy at a time.
+/// A script that replies in place of the gateway: a thousand modules that are called all the time, and ten thousand
+/// routes. It records when the list is shown, and how long each task of the page took.
 let manyModules = """
     window.longTasks = []; window.answers = 0;
     new PerformanceObserver(list => { for (const e of list.getEntries()) window.longTasks.push(e.duration) })
@@ -120,7 +120,7 @@ let manyModules = """
     const routes = { routes: Array.from({ length: 10000 }, (_, i) => ({
         pattern: 'app://shop/' + i + '/:id', action: 'Module' + (i % 1000) + '/item', owner: 'the module Module' + (i % 1000),
     })) };
-    // The texts are made in advance, since making them is not the work of the page.
+    // The texts are made in advance, since this work is not part of the page's.
     const texts = { 'page/state': JSON.stringify(state), 'page/routes': JSON.stringify(routes) };
     const figures = [0, 100, 200, 300, 400, 500, 600].map(calls => JSON.stringify({ inFlight: 3, actions:
         modules.map((m, i) => [m.name, m.name + '/item', calls + i, 0, 0.1, 1.5, 2, calls + i, 2 * calls + i]) }));
@@ -144,7 +144,7 @@ let slowRetry = """
     document.getElementById('dialog-do').click();
     """
 
-/// A script that fills the form of an action in with its argument, a list of texts, and sends it.
+/// A script that fills the fields of the form of an action with its argument, a list of texts, and sends the form.
 func sendForm(_ action: String) -> String {
     """
     const form = document.querySelector(`details[data-action="\(action)"] form`);

@@ -10,7 +10,7 @@ final class Program: Sendable {
     private final class Output: Sendable {
         let text = Mutex("")
 
-        /// Reads a pipe to its end on a thread of its own.
+        /// Reads a pipe to its end on a separate thread.
         func read(_ pipe: Pipe) {
             let handle = pipe.fileHandleForReading
             Thread.detachNewThread { [self] in
@@ -38,7 +38,7 @@ final class Program: Sendable {
     var text: String { output.text.withLock { $0 } }
     var errorText: String { errors.text.withLock { $0 } }
 
-    /// The port that it listens on.
+    /// The port that the program listens on.
     func port() async -> Int? {
         _ = await becomesTrue { text.contains("\n") || hasEnded }
         return text.split(separator: "\n").first?.split(separator: ":").last.flatMap { Int($0) }
@@ -48,7 +48,7 @@ final class Program: Sendable {
 
     func send(_ signal: Int32) { process.withLock { _ = kill($0.processIdentifier, signal) } }
 
-    /// Waits for its end and returns the exit status; `nil` if a signal ended it, or if it does not end.
+    /// Waits until the program ends, and returns its exit status; `nil` if a signal ended it, or if it does not end.
     func end() async -> Int32? {
         guard await becomesTrue({ hasEnded }) else { return nil }
         return process.withLock { $0.terminationReason == .exit ? $0.terminationStatus : nil }
@@ -72,7 +72,7 @@ final class Program: Sendable {
     }
 }
 
-/// Runs a body that blocks on a thread of its own.
+/// Runs a body that blocks on a separate thread.
 func onThread<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Result, any Error>) in
         Thread.detachNewThread { continuation.resume(with: Swift.Result { try body() }) }

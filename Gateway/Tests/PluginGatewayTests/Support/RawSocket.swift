@@ -1,10 +1,10 @@
 import Foundation
 
-/// A connection by which a test sends what no client would.
+/// A connection on which a test sends what no client would.
 final class RawSocket: Sendable {
     private let descriptor: Int32
 
-    /// - Parameter receiveBuffer: The size of the buffer of the system for what arrives, in bytes; `nil` for its default.
+    /// - Parameter receiveBuffer: The size of the system's receive buffer in bytes; `nil` for its default.
     init(port: Int, receiveBuffer: Int32? = nil) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
@@ -41,7 +41,7 @@ final class RawSocket: Sendable {
         return true
     }
 
-    /// Reads up to the end of the connection.
+    /// Reads until the connection ends.
     func readAll() -> String {
         var bytes: [UInt8] = []
         while let part = read() { bytes += part }
@@ -59,7 +59,7 @@ final class RawSocket: Sendable {
 }
 
 extension TestGateway {
-    /// Sends a text by a connection of its own, and returns all that comes back until it is closed.
+    /// Sends a text on a new connection, and returns everything that is received until the connection is closed.
     func raw(_ text: String) async throws -> String {
         let port = port
         return try await onThread {

@@ -13,7 +13,7 @@ import ServiceLifecycle
 import Synchronization
 import Tracing
 
-/// A gateway that listens on a port of this machine, with a plugins folder of its own.
+/// A gateway that listens on a port of this machine, with its own plugins folder.
 final class TestGateway: Sendable {
     let gateway: PluginGateway
     let folder: String
@@ -33,10 +33,10 @@ final class TestGateway: Sendable {
     ///
     /// - Parameters:
     ///   - modules: The paths of libraries, which are copied into the plugins folder.
-    ///   - wanted: The port to listen on; 0 for a free one.
+    ///   - wanted: The port to listen on; 0 for any free port.
     ///   - log: The log of the gateway.
     ///   - loops: The event loops of the connections.
-    ///   - configure: Changes the settings of gateway and host.
+    ///   - configure: Changes the settings of the gateway and the host.
     init(
         _ modules: [String], tracer: any Tracer = NoOpTracer(), port wanted: Int = 0, logger log: Logger? = nil,
         loops: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
@@ -101,7 +101,7 @@ final class TestGateway: Sendable {
         try await client.ask("GET", path, headers: headers)
     }
 
-    /// Calls an action with a body of JSON.
+    /// Calls an action with a JSON body.
     func call(_ path: String, _ json: String, _ headers: [(String, String)] = []) async throws -> Answer {
         try await client.ask(
             "POST", "/call/\(path)", headers: [("Content-Type", "application/json")] + headers, body: Array(json.utf8))

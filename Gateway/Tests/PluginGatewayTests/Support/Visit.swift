@@ -20,7 +20,7 @@ struct Visit {
         try await browser.open("http://127.0.0.1:\(port)/\(address)")
     }
 
-    /// Waits until an expression of JavaScript is true.
+    /// Waits until a JavaScript expression is true.
     func becomes(
         _ expression: String, _ location: SourceLocation = #_sourceLocation
     ) async throws {
@@ -53,7 +53,7 @@ struct Visit {
         try await becomes("!!\(details).querySelector('form')")
     }
 
-    /// Fills fields in, and sends the form.
+    /// Fills in the fields of a form, and sends it.
     func send(_ action: String, _ values: [String]) async throws {
         try await browser.run(sendForm(action), .list(values.map(Value.string)))
     }

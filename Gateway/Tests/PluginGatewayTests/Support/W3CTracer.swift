@@ -1,7 +1,7 @@
 import InMemoryTracing
 import Tracing
 
-/// A tracer that keeps its spans in memory, and passes traces on as W3C defines it.
+/// A tracer that keeps its spans in memory, and propagates traces as defined by the W3C.
 struct W3CTracer: Tracer {
     let memory = InMemoryTracer(
         idGenerator: .init(nextTraceID: { Self.digits(2) }, nextSpanID: { Self.digits(1) }))

@@ -1,6 +1,6 @@
 import PluginABI
 
-/// The module of the other host: results of all kinds, errors, cursors, callbacks, and actions that take their time.
+/// The module of the other host: results of all kinds, errors, cursors, callbacks, and slow actions.
 ///
 /// - Parameter more: Further entries of the target's actions in the manifest: `, {"name": "new", …}`, each with a body.
 func bModule(version: String = "1.0.0", _ more: [(declaration: String, name: String, body: String)] = []) -> CModule {

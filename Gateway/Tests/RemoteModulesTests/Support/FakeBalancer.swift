@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// A server that answers `/modules.json` as a gateway does, and calls as a test wants.
+/// A server that answers `/modules.json` as a gateway does, and calls as a test requires.
 final class FakeBalancer: Sendable {
     /// What a connection does with a request.
     enum Answer: Sendable {
@@ -36,7 +36,7 @@ final class FakeBalancer: Sendable {
             "types": [{"name": "Items", "actions": [{"name": "next"}]}]}]}
         """
 
-    /// - Parameter answer: The answer to a call, by the text of the request, and its number, from 1.
+    /// - Parameter answer: The answer to a call, given the text of the request and its number, from 1.
     init(
         offers: String = FakeBalancer.offers,
         _ answer: @escaping @Sendable (_ request: String, _ number: Int) -> Answer
@@ -61,7 +61,7 @@ final class FakeBalancer: Sendable {
     }
 
     var url: String { "http://127.0.0.1:\(port)" }
-    /// The requests of calls so far.
+    /// The requests so far that were calls.
     var calls: [String] { state.withLock(\.calls) }
 
     /// How often the offers were requested.
@@ -69,7 +69,7 @@ final class FakeBalancer: Sendable {
 
     func setOffers(_ offers: String) { state.withLock { $0.offers = [offers] } }
 
-    /// Answers as two hosts in turn.
+    /// Alternates between the offers of two hosts.
     func alternate(_ first: String, _ second: String) { state.withLock { $0.offers = [first, second] } }
 
     func end() {

@@ -1,12 +1,12 @@
 import Foundation
 import Synchronization
 
-/// A balancer of connections: each goes to the next of several ports, as long as that accepts it.
+/// A balancer of connections: each goes to the next of several ports that accepts it.
 final class Relay: Sendable {
     private struct State {
         var ports: [Int]
         var next = 0
-        /// The descriptors of the connections by port, those of both sides.
+        /// The descriptors of the connections by port, on both sides.
         var open: [Int: Set<Int32>] = [:]
     }
 
@@ -78,7 +78,7 @@ final class Relay: Sendable {
         private let count: Mutex<Int>
         init(_ count: Int) { self.count = Mutex(count) }
 
-        /// Ends one, and returns whether it was the last one.
+        /// Ends one direction, and returns whether it was the last one.
         func end() -> Bool {
             count.withLock { count in
                 count -= 1

@@ -5,7 +5,7 @@ import PluginHost
 import RemoteModules
 import ServiceLifecycle
 
-/// A host of this process with a mount, and possibly modules of its own.
+/// A host in this process with a mount, and possibly modules of its own.
 final class TestMount: Sendable {
     let host: PluginHost
     let remote: RemoteModules
@@ -14,7 +14,7 @@ final class TestMount: Sendable {
 
     /// - Parameters:
     ///   - url: The URL of the other host.
-    ///   - host: The host that mounts; `nil` for one of its own, without modules.
+    ///   - host: The host that mounts; `nil` for a new one without modules.
     init(
         _ url: String, _ targets: [String] = ["B"], in host: PluginHost? = nil, lines: Lines = Lines(),
         _ configure: (inout RemoteConfiguration) -> Void = { _ in }
@@ -58,7 +58,7 @@ final class TestMount: Sendable {
         if ownsHost { try await onThread { [host] in host.shutdown() } }
     }
 
-    /// Calls a synchronous action, on a thread of its own.
+    /// Calls a synchronous action on a separate thread.
     func perform(
         _ action: String, _ parameters: Parameters = [:], target: String = "B", timeout: Duration? = nil
     ) async throws -> Value {
