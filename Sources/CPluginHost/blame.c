@@ -60,7 +60,6 @@ struct image {
 
 static struct image *images;
 
-#if !__GLIBC_PREREQ(2, 35)
 struct search {
     uintptr_t address;
     struct image *found;
@@ -82,21 +81,21 @@ static int find_bounds(struct dl_phdr_info *info, size_t size, void *data) {
     search->found->end = end;
     return 1;
 }
-#endif
 
 /* Sets the bounds of the image that contains the address. Returns whether there is one. */
 static int bound(struct image *image, const void *address) {
 #if __GLIBC_PREREQ(2, 35)
     /* Does not search all images: there may be thousands. */
     struct dl_find_object object;
-    if (_dl_find_object((void *)address, &object) != 0) return 0;
-    image->start = (uintptr_t)object.dlfo_map_start;
-    image->end = (uintptr_t)object.dlfo_map_end;
-    return 1;
-#else
+    if (_dl_find_object((void *)address, &object) == 0) {
+        image->start = (uintptr_t)object.dlfo_map_start;
+        image->end = (uintptr_t)object.dlfo_map_end;
+        return 1;
+    }
+#endif
+    /* An image that is still being relocated is only found by a search. */
     struct search search = {(uintptr_t)address, image};
     return dl_iterate_phdr(find_bounds, &search);
-#endif
 }
 
 static void add(struct image *image) {

@@ -243,13 +243,14 @@ int plugin_wire_send(plugin_wire *wire, uint32_t index, const plugin_wire_messag
     channel->processor = own_processor() | (is_crowded(wire, index) ? TOGETHER : 0);
     uint32_t turn = ++wire->messages[index];
     atomic_store(&channel->turn, turn);
-    /* The other side resets this flag itself: here it could be reset when the other side already waits for the next
-     * turn. */
+    /* The other side resets this flag itself. If it were reset here, the other side could already be waiting for the
+     * next turn. */
     if (atomic_load(&channel->sleeps[1 - wire->side])) futex(&channel->turn, FUTEX_WAKE_BITSET, 1, NULL);
     return 0;
 }
 
-/* The worker reads the host's values in place up to this offset. The rest is for messages that arrive meanwhile. */
+/* The worker reads the host's values in place up to this offset. Beyond it, there is room for messages that arrive
+ * during the reading. */
 enum { IN_PLACE_MAX = PLUGIN_WIRE_CHANNEL_BYTES / 2 };
 
 /* Makes a message of a head and the values in a channel. Returns 0, or 1 if they are not valid. */

@@ -139,7 +139,7 @@ static void enter_namespaces(const plugin_worker_limits *limits) {
 
 /* ------------------------------------------------------------------------------------ Landlock */
 
-/* As in linux/landlock.h, which older systems lack or have in an older version. */
+/* The definitions of linux/landlock.h, which older systems lack or have in an older version. */
 enum { LANDLOCK_CREATE = 444, LANDLOCK_ADD = 445, LANDLOCK_RESTRICT = 446 };
 
 long plugin_worker_landlock_version(void) { return syscall(LANDLOCK_CREATE, NULL, 0, 1); }

@@ -147,7 +147,7 @@ enum {
         | CLONE_NEWPID | CLONE_NEWNET
 };
 
-/* Refuses new processes and programs. A filter cannot see the flags of clone3, so the C library has to use clone. */
+/* Refuses new processes and programs. A filter cannot see the flags of clone3, so the C library must use clone. */
 static void refuse_processes(void) {
     refuse(SYS_execve, REFUSED);
     refuse(SYS_execveat, REFUSED);

@@ -8,7 +8,8 @@ typedef struct job {
     struct job *next;
 } job;
 
-/* As many as the host has for code of modules that may block. The limit of memory counts their stacks. */
+/* The worker has as many threads as the host has for code of modules that may block. The memory limit includes their
+ * stacks. */
 enum { THREADS_MAX = 512, STACK_BYTES = 1 << 20 };
 
 static struct {

@@ -52,7 +52,7 @@ static void begin_type(void *scan, plugin_string type) {
 }
 
 /* Writes down the description with the types that the module derives, or the type whose code crashes. The description
- * without them is there already. */
+ * without them is already there. */
 static void describe_types(plugin_scan *scan, const plugin_module *module, const char *without) {
     if (module->magic != PLUGIN_ABI_MAGIC || module->abi_major != PLUGIN_ABI_MAJOR || module->size < sizeof *module)
         return;

@@ -195,7 +195,8 @@ void plugin_worker_die_with_host(void) {
     if (getppid() != host_process) _exit(0); /* it has ended already */
 }
 
-/* The process ends with the host or by the host, but not by the signals that end the host in an orderly way. */
+/* The process ends when the host ends it or itself ends, but not by the signals that make the host shut down in an
+ * orderly way. */
 static void attach(const char *host) {
     host_process = (pid_t)strtol(host, NULL, 10);
     plugin_worker_die_with_host();

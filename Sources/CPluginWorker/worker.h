@@ -73,7 +73,7 @@ plugin_token plugin_worker_current(void);
 void plugin_worker_make_table(void);
 plugin_value plugin_worker_text(plugin_string string);
 plugin_string plugin_worker_string(const plugin_value *value);
-/* Passes the outcome in a message to a completion, and tells the host that it is no longer needed. */
+/* Passes the outcome in a message to a completion, and tells the host that the outcome is no longer needed. */
 void plugin_worker_pass_outcome(plugin_wire_message *message, plugin_completion completion, void *data);
 /* Passes the error for values that were not sent: PLUGIN_WIRE_TOO_LARGE or PLUGIN_WIRE_NO_ROOM. */
 void plugin_worker_fail_unsent(int reason, plugin_completion completion, void *data);

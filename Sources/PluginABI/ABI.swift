@@ -40,8 +40,9 @@ extension plugin_string {
 }
 
 extension UnsafeMutablePointer<plugin_value> {
-    /// Copies a value as two words, because it was just written, or is about to be read, in these units. If a read used
-    /// other units than the write, the processor would have to wait until the words have left its store buffer.
+    /// Copies a value as two words, because it was just written, or is about to be read, in these units. If a value
+    /// were read in other units than it was written in, the processor would wait until the words had left its store
+    /// buffer.
     @inlinable @inline(__always)
     package func initialize(byWordsOf value: plugin_value) {
         withUnsafeBytes(of: value) { words in

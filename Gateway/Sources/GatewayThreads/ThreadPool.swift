@@ -7,10 +7,25 @@ import Synchronization
 /// the system has no more threads, code runs later, on those of Dispatch.
 package final class ThreadPool: TaskExecutor {
     private struct State {
-        var waiting: [@Sendable () -> Void] = []
+        var waiting: [(@Sendable () -> Void)?] = []
         var next = 0
         var idle = 0
         var threads = 0
+
+        var count: Int { waiting.count - next }
+
+        mutating func take() -> (@Sendable () -> Void)? {
+            guard count > 0 else { return nil }
+            defer {
+                waiting[next] = nil
+                next += 1
+                if next == waiting.count || next >= 1024 && next * 2 >= waiting.count {
+                    waiting.removeFirst(next)
+                    next = 0
+                }
+            }
+            return waiting[next]
+        }
     }
 
     private let limit: Int
@@ -37,14 +52,14 @@ package final class ThreadPool: TaskExecutor {
     package func run(_ body: @escaping @Sendable () -> Void) {
         let needsThread = state.withLock { state in
             state.waiting.append(body)
-            let isShort = state.waiting.count - state.next > state.idle && state.threads < limit
+            let isShort = state.count > state.idle && state.threads < limit
             if isShort { state.threads += 1 }
             return isShort
         }
         arrived.signal()
         guard needsThread, !startThread({ while true { self.runNext() } }) else { return }
         state.withLock { $0.threads -= 1 }
-        DispatchQueue.global().async { self.runNext() }
+        DispatchQueue.global().async { self.runWaiting() }
     }
 
     private func runNext() {
@@ -52,12 +67,14 @@ package final class ThreadPool: TaskExecutor {
         arrived.wait()
         let body = state.withLock { state in
             state.idle -= 1
-            let body = state.waiting[state.next]
-            state.next += 1
-            if state.next == state.waiting.count { (state.waiting, state.next) = ([], 0) }
-            return body
+            return state.take()
         }
-        body()
+        body?()
+    }
+
+    /// Runs what waits, in place of a thread that cannot be started.
+    private func runWaiting() {
+        while let body = state.withLock({ $0.take() }) { body() }
     }
 
     /// Starts a thread of the system. Returns false if there are no more.

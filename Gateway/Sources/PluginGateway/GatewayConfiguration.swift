@@ -52,7 +52,7 @@ public struct GatewayConfiguration: Sendable {
     public enum Page: String, Sendable {
         /// There is no page: `/` and `/page/` lead to routes of modules.
         case off
-        /// It shows modules, routes and events, and calls remote actions.
+        /// The page shows modules, routes and events, and calls remote actions.
         case reads
         /// Whoever may use the gateway can also remove, roll back, restart and retry modules.
         case changes

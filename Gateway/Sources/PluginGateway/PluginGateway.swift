@@ -28,7 +28,7 @@ public final class PluginGateway: Sendable {
     let admission: Admission
     let catalog: Catalog
     let events: EventLog
-    /// Run actions, and the tasks of connections: a synchronous action keeps its thread as long as it likes.
+    /// The threads that run actions. A synchronous action keeps its thread as long as it likes.
     let threads: ThreadPool
     let calls = CallsInFlight()
     let departures: Departures

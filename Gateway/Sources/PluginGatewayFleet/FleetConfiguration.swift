@@ -19,7 +19,7 @@ public struct FleetConfiguration: Sendable {
     public var drain: Duration = .seconds(2)
     /// How long a starting host waits for etcd before it serves what is in its plugins folder.
     public var joinTimeout: Duration = .seconds(3)
-    /// How long the host may take until it serves a file that was put into its plugins folder.
+    /// How long the host may take to serve a file that was put into its plugins folder.
     public var replaceTimeout: Duration = .seconds(60)
     /// How often the host checks whether there is something to do if etcd does not notify it.
     public var pollInterval: Duration = .seconds(5)

@@ -15,7 +15,7 @@ final class Mount: Sendable {
         var clients: Clients?
         var isOver = false
         var calls = 0
-        /// Why targets cannot be called, by their names.
+        /// The reasons why targets cannot be called, by the names of the targets.
         var absences: [String: String] = [:]
         var sent = 0
         var retried = 0

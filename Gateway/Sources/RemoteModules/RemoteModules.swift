@@ -30,7 +30,7 @@ public final class RemoteModules: ServiceLifecycle.Service, Sendable {
         var refused: [String: (manifest: String, reason: String)] = [:]
         /// The last answer that is in effect.
         var applied: Offers?
-        /// An answer that differs from it, and has been received only once.
+        /// An answer that differs from the one in effect, and has been received only once.
         var pending: Offers?
         var problem: String?
         /// How often modules were replaced recently, by the names of the targets.
@@ -304,7 +304,7 @@ public struct RemoteStatus: Sendable {
     public let problem: String?
     /// The state of the circuit breaker.
     public let breaker: Breaker
-    /// Why it last opened; empty if it never has.
+    /// Why the circuit breaker last opened; empty if it never has.
     public let lastFailure: String
     /// How many calls are in flight.
     public let callsInFlight: Int

@@ -64,7 +64,7 @@ struct CommandTests {
         #expect(try await fleet.control.snapshot().rollout?.state == .running)
         let resumed = try await Program.run([program, "fleet", "resume", "--without", "host0"] + place)
         #expect(resumed.status == 0, "\(resumed.output)")
-        #expect(resumed.output.hasPrefix("The rollout of Good 1.1.0 (") && resumed.output.hasSuffix("goes on.\n"))
+        #expect(resumed.output.hasPrefix("The rollout of Good 1.1.0 (") && resumed.output.hasSuffix("continues.\n"))
         #expect(try await fleet.end()?.state == .done)
         let again = try await Program.run([program, "fleet", "resume", "--without", "host0"] + place)
         #expect(again.status == 75 && again.output.contains("is done, not running"), "\(again.output)")

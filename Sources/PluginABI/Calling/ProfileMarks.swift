@@ -6,7 +6,7 @@ extension HostContext {
     ///     context.mark("cache is warm")
     ///
     /// A module can set `PLUGIN_MARKS_MAX` marks; further ones are only counted. Marks are for occasional events, not
-    /// for every call: each takes a lock for a moment.
+    /// for every call: each acquires a lock briefly.
     ///
     /// - Parameters:
     ///   - name: A name for people. At most `PLUGIN_MARK_NAME_MAX_BYTES` bytes of it are kept.

@@ -226,7 +226,7 @@ extension HostContext {
     }
 }
 
-/// The answer to a request for a service, on the requester's stack.
+/// The outcome of a request for a service, on the requester's stack.
 private struct ServiceAnswer {
     let host: UnsafePointer<plugin_host>
     private var told: ServiceHandle.Told?

@@ -40,7 +40,7 @@ public struct Action<Instance>: Sendable {
     }
 
     /// Declares that calling the action twice with the same parameters has the effect of calling it once, so that a
-    /// caller that has received no answer may call it again. The host does not check this, and does not repeat calls
+    /// caller that has received no reply may call it again. The host does not check this, and does not repeat calls
     /// itself.
     public func idempotent() -> Self { modified(self) { $0.declaration.isIdempotent = true } }
 
@@ -59,7 +59,7 @@ public struct Action<Instance>: Sendable {
 public struct ActionDeclaration: Sendable {
     let name: String
     let parameters: [ParameterDeclaration]
-    /// Whether the action takes parameters that it does not declare.
+    /// Whether the action accepts parameters that it does not declare.
     let hasRest: Bool
     let result: ResultDeclaration
     let isAsync: Bool

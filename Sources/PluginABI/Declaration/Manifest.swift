@@ -54,12 +54,12 @@ public struct Manifest: Sendable {
 
 /// When a module starts in a host that starts modules when they are first needed.
 public enum Start: String, Sendable {
-    /// With the host if the module has the hook `init` or `didStart`, is exclusive, or subscribes to events of the host;
-    /// otherwise when it is needed.
+    /// The module starts with the host if it has the hook `init` or `didStart`, is exclusive, or subscribes to events
+    /// of the host; otherwise when it is first needed.
     case automatic
-    /// With the host.
+    /// The module starts with the host.
     case eager
-    /// When it is needed: by a call, a URL, a service, an event, or a module that requires it.
+    /// The module starts when it is first needed: by a call, a URL, a service, an event, or a module that requires it.
     case lazy
 }
 

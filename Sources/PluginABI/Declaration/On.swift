@@ -27,7 +27,7 @@ public struct On: ManifestPart {
         /// Runs when all new modules have been initialised. An error is logged.
         case didStart
         /// Runs before the module ends because a new version serves, the module is being removed, or the host stops.
-        /// Calls continue meanwhile.
+        /// Calls continue while it runs.
         case willStop
         /// Runs after the last call has ended, if the module was replaced or removed, or the host stops.
         case tearDown

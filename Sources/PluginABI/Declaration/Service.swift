@@ -46,7 +46,7 @@ public struct Service: ManifestPart {
 
     public func add(to module: ModuleDescription) { module.services.append(json(module.book)) }
 
-    /// The entry of the manifest.
+    /// The service's entry in the manifest.
     package var json: String { json(nil) }
 
     private func json(_ book: TypeBook?) -> String {

@@ -50,7 +50,7 @@ enum SimplestValue {
     }
 }
 
-/// A decoder that answers every request with the simplest value.
+/// A decoder that returns the simplest value for every request.
 struct SimplestDecoder: Decoder, SingleValueDecodingContainer {
     let depth: Int
     let text: String

@@ -1,4 +1,4 @@
-/// A recording of what a type requests from a decoder, which answers with the simplest values: 0, empty lists.
+/// A recording of what a type requests from a decoder, which returns the simplest values: 0, empty lists.
 final class TypeRecording {
     struct Field {
         let key: String
@@ -84,7 +84,7 @@ final class TypeRecording {
     }
 }
 
-/// The error of these decoders for a request that they do not answer with a value.
+/// The error of these decoders for a request for which they return no value.
 struct NothingThere: Error, CustomStringConvertible {
     var description: String { "there is nothing to decode." }
 }

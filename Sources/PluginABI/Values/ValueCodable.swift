@@ -1,4 +1,4 @@
-/// A `Codable` type whose values can be parameters and results. A type only has to declare the conformance.
+/// A `Codable` type whose values can be parameters and results. A type need only declare the conformance.
 ///
 ///     struct Detail: ValueCodable { var title: String; var page: Int }
 public protocol ValueCodable: ValueConvertible, Codable {}

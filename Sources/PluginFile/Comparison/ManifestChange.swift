@@ -20,7 +20,8 @@ package struct ManifestChange: Sendable, Equatable {
     package let weight: Weight
     /// The thing that has changed, such as `A/buy` or `the route app://shop`.
     package let subject: String
-    /// How it has changed, as the end of a sentence that begins with the subject; empty if it was added or removed.
+    /// What has changed, as the end of a sentence that begins with the subject; empty if the subject was added or
+    /// removed.
     package let detail: String
 
     /// The change as text for people: `changed A/buy: it requires “count” (breaking)`.
@@ -30,7 +31,7 @@ package struct ManifestChange: Sendable, Equatable {
     }
 }
 
-/// The changes from one version of a module to another, and what its version ought to be.
+/// The changes from one version of a module to another, and what its version should be.
 package struct ManifestComparison: Sendable {
     /// The module's name.
     package let name: String

@@ -6,9 +6,9 @@ import PluginABI
 struct TypeComparison {
     /// How callers use the values of a type.
     enum Use: Hashable {
-        /// They pass the values: the new type must accept what the old one did.
+        /// Callers pass the values: the new type must accept what the old one did.
         case passed
-        /// They get the values: values of the new type must be values of the old one, too.
+        /// Callers get the values: values of the new type must be values of the old one, too.
         case returned
     }
 
@@ -24,7 +24,7 @@ struct TypeComparison {
 
     private let old: ValueTypes
     private let new: ValueTypes
-    /// In the order in which they were found.
+    /// The pairs in the order in which they were found.
     private(set) var pairs: [Pair] = []
     private var known: Set<Pair> = []
     /// The pairs that the fields of each compared pair refer to.

@@ -20,7 +20,7 @@ package struct ELFBytes {
         (memory, self.path, self.window) = (window.bytes, path, window)
     }
 
-    /// Returns the `size` bytes at `offset`, as far as they are inside the file.
+    /// Returns those of the `size` bytes at `offset` that are inside the file.
     func bytes(_ offset: UInt64, _ size: UInt64) -> UnsafeRawBufferPointer {
         let start = min(offset, count)
         let end = start + min(size, count - start)

@@ -9,17 +9,17 @@ package import PluginABI
 package struct ELFImage: Sendable {
     /// DT_SONAME: the name under which other libraries need this one.
     package private(set) var soname: String?
-    /// DT_NEEDED: the names of the libraries that it needs, in order.
+    /// DT_NEEDED: the names of the libraries that this one needs, in order.
     package private(set) var needed: [String] = []
     /// The folders that are searched for needed libraries. `$ORIGIN` is not replaced.
     package private(set) var runpath: [String] = []
-    /// Whether it exports the entry function of a module.
+    /// Whether the library exports the entry function of a module.
     package private(set) var exportsEntry = false
-    /// The build id from its linker, in hexadecimal.
+    /// The build id that the linker has written, in hexadecimal.
     package private(set) var buildID: String?
-    /// Its seal.
+    /// The seal; `nil` if the library has none.
     package private(set) var seal: ManifestSeal?
-    /// The number of bytes of memory that it takes.
+    /// The number of bytes of memory that the library takes when it is mapped.
     package private(set) var mappedSize = 0
 
     /// Reads a file that is completely in memory. Takes time and memory in proportion to its size, for any content.

@@ -15,7 +15,7 @@ package struct ELFSections {
 
     /// A section with content in the file.
     struct Part {
-        /// The number of its header.
+        /// The number of the section's header.
         let index: UInt64
         let isInMemory: Bool
         let address: UInt64

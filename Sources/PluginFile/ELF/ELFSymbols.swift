@@ -101,7 +101,7 @@ struct ELFSymbols {
         var name: UInt64 { head & 0xffff_ffff }
         var type: UInt64 { head >> 32 & 15 }
         var binding: UInt64 { head >> 36 & 15 }
-        /// Whether its visibility is default or protected.
+        /// Whether the symbol's visibility is default or protected.
         var isVisible: Bool { head >> 40 & 3 == 0 || head >> 40 & 3 == 3 }
         /// The section: 0 if the symbol is defined elsewhere, 0xff00 or more if it is not in memory.
         var section: UInt64 { head >> 48 }

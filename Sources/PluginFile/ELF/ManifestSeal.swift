@@ -12,8 +12,8 @@ package struct ManifestSeal: Sendable {
     package let manifest: String
     /// The manifest with the types that the module derives from its code; `nil` if it derives none.
     package let typedManifest: String?
-    /// Whether the build has embedded it, as `PLUGIN_MANIFEST_FILE` does. Such a seal states only the manifest: its
-    /// version and its toolchain are those of the header file, not of the description.
+    /// Whether the build has embedded the manifest, as `PLUGIN_MANIFEST_FILE` does. Such a seal states only the
+    /// manifest: its version and its toolchain are those of the header file, not of the description.
     package let isEmbedded: Bool
 
     /// The name of the section.

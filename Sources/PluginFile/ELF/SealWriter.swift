@@ -3,7 +3,7 @@ package import PluginABI
 /// Adds seals to files that are already linked. It only appends: a section, the names of sections, and section headers.
 /// Program headers and segments stay as they are; the ELF header is changed to refer to the new section headers.
 package enum SealWriter {
-    /// Returns the bytes of a file with a seal; the same bytes if it has an equal one already, or if the build has
+    /// Returns the bytes of a file with a seal; the same bytes if it already has an equal one, or if the build has
     /// embedded the same manifest.
     ///
     /// - Parameters:

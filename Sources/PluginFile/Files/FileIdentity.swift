@@ -6,9 +6,9 @@ package struct FileIdentity: Hashable, Sendable, Codable {
     package let inode: UInt64
     /// The size in bytes.
     package let size: Int64
-    /// The time when its content was last written, in nanoseconds since 1970.
+    /// The time when the file's content was last written, in nanoseconds since 1970.
     package let modified: Int64
-    /// The time when its content or metadata last changed, in nanoseconds since 1970.
+    /// The time when the file's content or metadata last changed, in nanoseconds since 1970.
     package let changed: Int64
 
     package init(_ status: stat) {

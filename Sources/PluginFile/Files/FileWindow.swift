@@ -40,7 +40,7 @@ package final class FileWindow {
 
     deinit { if let address = bytes.baseAddress { munmap(UnsafeMutableRawPointer(mutating: address), bytes.count) } }
 
-    /// Reads the blocks that contain the `size` bytes at `offset`, as far as they are inside the file.
+    /// Reads the blocks that contain those of the `size` bytes at `offset` that are inside the file.
     func require(_ offset: UInt64, _ size: UInt64) {
         guard size > 0, offset < UInt64(bytes.count) else { return }
         let last = Int(min(offset.addingReportingOverflow(size - 1).partialValue, UInt64(bytes.count) - 1)) / Self.block

@@ -2,9 +2,9 @@ import PluginABI
 
 /// Reads a property list in XML into a value, in one pass and in linear time.
 ///
-/// Foundation's decoder takes seconds for a file of a few megabytes, and never finishes if a name consists of combining
-/// marks. This reader accepts the format that `plutil -convert xml1` writes. It refuses dates, because no value can
-/// represent them, and duplicate names.
+/// Foundation's decoder needs seconds to read a file of a few megabytes, and never finishes if a name consists of
+/// combining marks. This reader accepts the format that `plutil -convert xml1` writes. It refuses dates, because no
+/// value can represent them, and duplicate names.
 struct PropertyListReader {
     private let bytes: UnsafeBufferPointer<UInt8>
     private var index = 0

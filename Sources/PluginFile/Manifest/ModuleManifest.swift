@@ -28,9 +28,9 @@ package struct ModuleManifest: Sendable, Equatable {
     package var requirements: [Requirement] = []
     /// The permissions that the module needs if it is isolated.
     package var permissions: [Permission] = []
-    /// Whether it must be isolated.
+    /// Whether the module must be isolated.
     package var isolation = IsolationDemand.optional
-    /// When it starts in a host that starts modules when they are needed.
+    /// When the module starts in a host that starts modules when they are first needed.
     package var start = Start.automatic
     /// The lowest minor version of the binary interface that the module needs.
     package var abiMinor = 0
@@ -69,14 +69,14 @@ package struct ModuleManifest: Sendable, Equatable {
         package var name: String
         package var summary = ""
         package var isAsync = false
-        /// Whether other programs may call it.
+        /// Whether other programs may call the action.
         package var isRemote = false
-        /// Whether calling it twice with the same parameters has the effect of calling it once.
+        /// Whether calling the action twice with the same parameters has the effect of calling it once.
         package var isIdempotent = false
         /// The demands on other programs that call the action: names such as `login`, which the program's guard checks.
         package var demands: [String] = []
         package var parameters: [Parameter] = []
-        /// Whether it takes parameters that it does not declare.
+        /// Whether the action accepts parameters that it does not declare.
         package var hasRest = false
         /// The kind of the result.
         package var result = Value.Kind.any

@@ -11,14 +11,14 @@ package final class ModuleOutline: Sendable {
     package let start: ModuleManifest.Start
     package let isolation: ModuleManifest.IsolationDemand
     package let isExclusive: Bool
-    /// Whether it has hooks that run when the host starts.
+    /// Whether the module has hooks that run when the host starts.
     package let hasStartHooks: Bool
     package let hasPermissions: Bool
     /// The names of the targets.
     package let targets: [String]
     /// The names of the interceptors.
     package let interceptors: [String]
-    /// The names of the events that it subscribes to.
+    /// The names of the events that the module subscribes to.
     package let events: [String]
     package let services: [ModuleManifest.Service.Key]
     package let requirements: [ModuleManifest.Requirement]

@@ -16,7 +16,7 @@ extension ModuleManifest {
             case listen(UInt16)
             /// All of the network.
             case network
-            /// The number of processes that it starts.
+            /// The number of processes that the module starts.
             case processes(Int)
             /// A variable of the host's environment.
             case environment(String)

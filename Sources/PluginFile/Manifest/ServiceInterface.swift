@@ -1,7 +1,7 @@
 import PluginABI
 
-// What it takes for a target, or for another version of a service, to serve the callers of an interface. Types are
-// compared by kind.
+// The conditions under which a target, or another version of a service, can serve the callers of an interface. Types
+// are compared by kind.
 
 extension ModuleManifest.Action {
     /// Returns why callers of `promised` could fail with this action in its place: the end of a sentence; `nil` if they

@@ -33,7 +33,7 @@ extension ModuleManifest {
 package struct ValueTypes: Sendable, Equatable {
     /// The types that can be named, object types included.
     private(set) var names: [String: DeclaredType] = [:]
-    /// In declared order.
+    /// The types in declared order.
     package private(set) var all: [ModuleManifest.ValueType] = []
     private var positions: [String: Int] = [:]
     /// The fields of each record, for looking them up.

@@ -1,6 +1,6 @@
 import PluginABI
 
-/// The receiver of a call that the program's fallback answers. The fallback is one callback for all names, so this
+/// The receiver of a call that the program's fallback handles. The fallback is one callback for all names, so this
 /// receiver puts the names of the call into the error of a deadline.
 final class FallbackReceiver {
     private let action: String

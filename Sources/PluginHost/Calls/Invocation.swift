@@ -135,7 +135,7 @@ extension Calls {
         }
     }
 
-    /// Opens the call's record of this thread context, runs `body`, which must answer the call, and frees the record.
+    /// Opens the call's record of this thread context, runs `body`, which must reply to the call, and frees the record.
     @inline(__always)
     private func inRecord<Result>(
         _ endpoint: Endpoint, _ receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord,
@@ -220,7 +220,7 @@ extension Calls {
         return withUnsafeMutablePointer(to: &result, body)
     }
 
-    /// Passes on the result that a synchronous action has written, and makes sure that the call has been answered.
+    /// Passes on the result that a synchronous action has written, and makes sure that the call has a reply.
     @inline(__always)
     private func finish(
         _ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token, _ result: UnsafePointer<plugin_value>,
@@ -249,7 +249,7 @@ extension Calls {
         return false
     }
 
-    /// Makes sure that a call has been answered if its action has not written a usable result.
+    /// Makes sure that a call has a reply if its action has not written a usable result.
     @inline(__always)
     private func finishOther(_ kind: UInt32, _ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
         if kind == PLUGIN_KIND_NONE {
@@ -259,7 +259,7 @@ extension Calls {
         }
     }
 
-    /// Makes sure that a synchronous call has been answered when its function has returned.
+    /// Makes sure that a synchronous call has a reply when its function has returned.
     @inline(__always)
     func finish(_ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
         if record.phase(of: token) != .over { failUnanswered(endpoint, record, token) }
@@ -297,8 +297,8 @@ extension Calls {
         while record.phase(of: token) == .replying { sched_yield() }
     }
 
-    /// Answers with an error of the host instead of the action. Returns false if another thread has answered or is
-    /// about to.
+    /// Replies with an error of the host in place of the action. Returns false if another thread has replied or is
+    /// replying.
     @discardableResult
     func fail(_ record: CallRecord, _ token: plugin_token, _ failure: PluginError) -> Bool {
         guard let phase = record.beginReply(token) else { return false }

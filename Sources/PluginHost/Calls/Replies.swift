@@ -1,10 +1,10 @@
 import CPluginABI
 import PluginABI
 
-// Answers to calls: each call is answered once, by the owner of its token.
+// Replies to calls: each call gets one reply, from the owner of its token.
 
 extension Calls {
-    /// Answers a call with a result; `nil` for none. For most calls only the address of the module is used, not its
+    /// Replies to a call with a result; `nil` for none. For most calls only the address of the module is used, not its
     /// contents, because with many modules, the contents of few are in the CPU cache.
     static func resolve(
         _ token: plugin_token, _ result: UnsafePointer<plugin_value>?, from module: Generation
@@ -32,8 +32,11 @@ extension Calls {
             if !module.isProgram { try result.pointee.check() }
         } catch {
             let name = record.endpoint?.title ?? module.name
-            let failure = PluginError(
-                .invalidResult, "The result of \(name) cannot be passed on. \(error.message)", source: module.name)
+            // The objects of a process cease to exist when it ends.
+            let failure =
+                module.crash(of: name)
+                ?? PluginError(
+                    .invalidResult, "The result of \(name) cannot be passed on. \(error.message)", source: module.name)
             failure.lend { record.complete(token, nil, $0) }
             return PLUGIN_REPLY_REFUSED
         }
@@ -58,8 +61,8 @@ extension Calls {
         return PLUGIN_REPLY_ACCEPTED
     }
 
-    /// Finds the call that a token names and acquires the right to answer it; the second result is false if its caller
-    /// no longer waits. A second, late or foreign reply is logged and otherwise ignored.
+    /// Finds the call that a token names and acquires the right to reply to it; the second result is false if its
+    /// caller no longer waits. A second, late or foreign reply is logged and otherwise ignored.
     @inline(__always)
     private static func beginReply(_ token: plugin_token, from module: Generation) -> (CallRecord, Bool)? {
         if let record = CallRecord(token: token), record.belongs(to: module),

@@ -64,12 +64,12 @@ public struct HostConfiguration: Sendable {
     /// `activate`, `setUp`, `init` and `didStart`. Code that takes longer continues in a thread of its own, and its
     /// module is not started. Default: 30 s.
     public var hookTimeout: Duration = .seconds(30)
-    /// How long a start waits for `activate`, `setUp` or `init` of a module before it goes on without the module. The
+    /// How long a start waits for `activate`, `setUp` or `init` of a module before it continues without the module. The
     /// module, and those that require it, are then `starting`; the others serve. When the code returns, the module
-    /// joins them, like one whose file has just appeared; after ``hookTimeout``, it has failed. A start that has gone
-    /// on without a module waits at most a tenth of a second for the code of each of the others. The start also waits
-    /// this long for each `didStart`. If this is not shorter than ``hookTimeout``, the start waits for every module.
-    /// Default: 2 s.
+    /// joins them, like one whose file has just appeared; after ``hookTimeout``, it has failed. A start that has
+    /// continued without a module waits at most a tenth of a second for the code of each of the others. The start also
+    /// waits this long for each `didStart`. If this is not shorter than ``hookTimeout``, the start waits for every
+    /// module. Default: 2 s.
     public var hookPatience: Duration = .seconds(2)
     /// How long a module may take to hand over its state: until its running calls have ended, and for each of
     /// `suspend`, `resume` and `unsuspend`. Default: 5 s.
@@ -80,8 +80,8 @@ public struct HostConfiguration: Sendable {
     /// How long a generation that was replaced or removed may stay in use before the host reports it. It remains usable
     /// after that. Default: 30 s.
     public var drainTimeout: Duration = .seconds(30)
-    /// How long objects of a generation that was replaced or removed still answer; after that, calls on them end with
-    /// ``/PluginABI/PluginError/Code/generationRetired``. Default: as long as they have a holder.
+    /// How long objects of a generation that was replaced or removed can still be called; after that, calls of them end
+    /// with ``/PluginABI/PluginError/Code/generationRetired``. Default: as long as they have a holder.
     public var objectTimeout: Duration?
     /// The environment that every module sees: `production`, `test`, or any other word.
     public var environment = "production"
@@ -131,10 +131,10 @@ extension HostConfiguration {
 
     /// When a module starts if it is known without opening its file.
     public enum ModuleStart: String, Sendable, CaseIterable {
-        /// With the host, or when its file appears.
+        /// The module starts with the host, or when its file appears.
         case eager
-        /// When it is first needed: by a call, a URL, a request of a service, an event, or a module that requires it. A
-        /// module that must run without being asked starts with the host; see <doc:KnownModules>.
+        /// The module starts when it is first needed: by a call, a URL, a request for a service, an event, or a module
+        /// that requires it. A module that must run without being asked starts with the host; see <doc:KnownModules>.
         case lazy
     }
 }

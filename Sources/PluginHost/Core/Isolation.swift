@@ -25,14 +25,14 @@ public struct Isolation: Sendable {
     public var rules: [IsolationRule] = []
     /// The names of modules whose processes wait, before they open the file, until a debugger is attached. The log
     /// names each process. These modules are isolated, whatever ``modules`` says, and no deadline ends such a process:
-    /// neither that of its start, nor ``callTimeout`` and ``hangGrace``. The host starts no other modules meanwhile.
-    /// Default: none.
+    /// neither that of its start, nor ``callTimeout`` and ``hangGrace``. While a process waits, the host starts no
+    /// other modules. Default: none.
     public var debuggedModules: Set<String> = []
     /// The path of the program `pluginhost-worker`. Default: the one beside this program or, if there is none, this
     /// program, if it has called ``PluginHost/PluginHost/runWorkerIfAsked()``.
     public var workerPath: String?
-    /// How long a synchronous call may run in an isolated module, not counting the calls that the module makes
-    /// meanwhile. After that it ends with ``/PluginABI/PluginError/Code/deadlineExceeded``. Default: 30 s.
+    /// How long a synchronous call may run in an isolated module, not counting the calls that the module makes during
+    /// that time. After that, the call ends with ``/PluginABI/PluginError/Code/deadlineExceeded``. Default: 30 s.
     public var callTimeout: Duration = .seconds(30)
     /// How long a call may continue after ``callTimeout`` until the process is ended. Default: 5 s.
     public var hangGrace: Duration = .seconds(5)

@@ -37,14 +37,15 @@ public struct IsolationRule: Sendable, Hashable {
     public var folder: String?
     /// Whether the process is restricted to what is granted. Default: as far as the system supports it.
     public var sandbox = Sandbox.possible
-    /// The absolute paths of files and folders that it may read, with all that these folders contain. They must exist.
+    /// The absolute paths of files and folders that the module may read, with all that these folders contain. They must
+    /// exist.
     public var readablePaths: [String] = []
-    /// The absolute paths of files and folders that it may read and change. They must exist.
+    /// The absolute paths of files and folders that the module may read and change. They must exist.
     public var writablePaths: [String] = []
-    /// The parts of a network that it may reach. Default: none.
+    /// The parts of a network that the module may reach. Default: none.
     public var network = Network.none
-    /// The maximum size in bytes of its heap, its stacks and its other writable memory; `nil` for no limit. Beyond it,
-    /// the module gets no more memory. Default: 4 GiB. Without effect in programs built with a sanitizer.
+    /// The maximum size in bytes of the process's heap, stacks and other writable memory; `nil` for no limit. Beyond
+    /// it, the module gets no more memory. Default: 4 GiB. Without effect in programs built with a sanitizer.
     public var memoryLimit: Int? = 4 << 30
     /// The processor time after which the process is ended, which counts as a crash, in whole seconds; `nil` for no
     /// limit. Default: none.

@@ -4,6 +4,6 @@ import PluginABI
 struct MissingTargetHandler: Sendable {
     /// The code. Its arguments: the target, the action, the parameters by name, and whether the call is remote.
     let callback: Callback
-    /// Whether only callers that can wait can use it.
+    /// Whether only callers that can wait can use the handler.
     let isAsync: Bool
 }

@@ -45,7 +45,7 @@ public enum RemoteDecision: Sendable {
 public enum RemoteAnswer: Sendable {
     /// Make the call. It still reaches only actions that are declared remote.
     case pass
-    /// End it with ``/PluginABI/PluginError/Code/refused`` and this message.
+    /// End the call with ``/PluginABI/PluginError/Code/refused`` and this message.
     case refuse(String)
     /// Open this URL instead, as a remote call; the guard is not asked again.
     case redirect(String)
@@ -55,11 +55,11 @@ public enum RemoteAnswer: Sendable {
 /// not have side effects, because `canOpen` calls it, too.
 public typealias RemoteGuard = @Sendable (RemoteCall) -> RemoteDecision
 
-/// A function that decides about the remote calls for which the ``RemoteGuard`` has answered ``RemoteDecision/ask``. It
+/// A function that decides about the remote calls for which the ``RemoteGuard`` has returned ``RemoteDecision/ask``. It
 /// can have side effects, such as a login. An error that it throws ends the call.
 public typealias AsynchronousRemoteGuard = @Sendable (RemoteCall) async throws -> RemoteAnswer
 
-/// Both forms of a program's guard.
+/// The two forms of a program's guard.
 struct RemoteGuardForms: Sendable {
     let check: RemoteGuard
     let decide: AsynchronousRemoteGuard?

@@ -57,7 +57,7 @@ extension PluginHost {
     ///
     /// - Parameters:
     ///   - pattern: The pattern, as in ``/PluginABI/Route``.
-    ///   - action: `target/action`, of any module. It does not have to exist yet.
+    ///   - action: `target/action`, of any module. It need not exist yet.
     ///   - name: The route's name for ``url(for:_:)``.
     ///   - summary: A one-sentence description for people.
     ///   - defaults: Values for parameters that neither the caller nor the URL provides.
@@ -284,7 +284,7 @@ extension PluginHost {
         core.remoteGuard.withLock { $0 = forms }
     }
 
-    /// Sets a guard with two forms. It can wait for something, such as a login, before a call goes on.
+    /// Sets a guard with two forms. It can wait for something, such as a login, before a call continues.
     ///
     ///     host.onRemoteCall { call in
     ///         call.demands.contains("login") && !session.isOpen ? .ask : .pass
@@ -294,7 +294,7 @@ extension PluginHost {
     ///
     /// - Parameters:
     ///   - check: Decides immediately, without side effects; `canOpen` calls it, too.
-    ///   - decide: Decides after `check` has answered ``RemoteDecision/ask``. It runs in a task, which is cancelled if
+    ///   - decide: Decides after `check` has returned ``RemoteDecision/ask``. It runs in a task, which is cancelled if
     ///     the caller no longer waits. The time that it takes counts towards the timeout of the opening, or, if there
     ///     is none, must not exceed ``HostConfiguration/asyncTimeout``.
     public func onRemoteCall(_ check: @escaping RemoteGuard, asking decide: @escaping AsynchronousRemoteGuard) {

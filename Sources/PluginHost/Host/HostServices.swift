@@ -23,9 +23,9 @@ extension PluginHost {
     ///
     ///     try host.addService(Service("HomeService", version: "1.2.0", target: "A"))
     ///
-    /// The target does not have to exist yet: the service exists as long as the target does. If the target belongs to a
-    /// module that does not fulfil the interface of the service, the service is not registered, and ``problems`` states
-    /// the reason.
+    /// The target need not exist yet: the service exists as long as the target does. If the target belongs to a module
+    /// that does not fulfil the interface of the service, the service is not registered, and ``problems`` states the
+    /// reason.
     ///
     /// - Parameter service: The service, its priority and, if it has one, its interface.
     /// - Throws: ``/PluginABI/PluginError/Code/invalidManifest``; ``/PluginABI/PluginError/Code/conflict`` if a module

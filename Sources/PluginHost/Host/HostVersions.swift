@@ -88,9 +88,9 @@ public struct KeptModule: Sendable {
     public let version: String
     /// The path to which the file is put back.
     public let file: String
-    /// The time when it stopped serving, or was moved out of the folder.
+    /// The time when the version stopped serving, or was moved out of the folder.
     public let kept: Date
-    /// Its size in bytes, including the libraries that came with it.
+    /// The size of the file in bytes, including the libraries that came with it.
     public let bytes: Int
     /// Whether this content serves now.
     public let isServing: Bool

@@ -143,7 +143,7 @@ extension PluginHost {
     /// ``/PluginABI/BoundAction``.
     ///
     /// - Parameters:
-    ///   - target: The name of the target. Its module does not have to exist yet.
+    ///   - target: The name of the target. Its module need not exist yet.
     ///   - action: The name of the action.
     public func bind(_ target: String, _ action: String) -> BoundAction { program.bind(target, action) }
 

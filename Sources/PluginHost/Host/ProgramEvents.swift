@@ -63,8 +63,9 @@ extension PluginHost {
         let type = core.events.type(of: event, isAsync: isAsync) {
             EventHandlerBox.type(for: event, in: program, isAsync: isAsync)
         }
-        let handler = ObjectTable.create(type, holding: EventHandlerBox(handler))
-        let subscription = Subscription(handler, to: event, on: core.events)
+        let box = EventHandlerBox(handler)
+        let handler = ObjectTable.create(type, holding: box)
+        let subscription = Subscription(handler, box, to: event, on: core.events)
         let sticky = core.events.add(handler, isAsync: isAsync, to: event)
         lifecycle.watchMemoryIfAwaited()
         if let sticky { calls.deliverSticky(sticky, to: .program(handler)) }
@@ -78,15 +79,17 @@ public final class Subscription: Sendable {
     public let event: String
     private let events: EventBoard
     private let handler: plugin_object
+    private let box: EventHandlerBox
     private let isOver = Atomic(false)
 
-    init(_ handler: plugin_object, to event: String, on events: EventBoard) {
-        (self.event, self.events, self.handler) = (event, events, handler)
+    init(_ handler: plugin_object, _ box: EventHandlerBox, to event: String, on events: EventBoard) {
+        (self.event, self.events, self.handler, self.box) = (event, events, handler, box)
     }
 
-    /// Ends the subscription. If the handler is running, it runs to its end.
+    /// Ends the subscription: the handler does not begin to run any more. If it is running, it runs to its end.
     public func cancel() {
         guard !isOver.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        box.end()
         events.remove(handler, from: event)
         _ = ObjectTable.release(handler)
     }

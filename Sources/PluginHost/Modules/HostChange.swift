@@ -41,7 +41,7 @@ public enum HostChange: Sendable, CustomStringConvertible {
     case configurationChanged([String])
     /// A folder cannot be read or watched, or the routes or services of a file are not accepted.
     case problem(PluginError)
-    /// This number of changes was dropped, because too many had not been read; see ``PluginHost/changes``.
+    /// Changes were dropped, because too many had not been read. Carries their number; see ``PluginHost/changes``.
     case missed(Int)
 
     public var description: String {

@@ -19,7 +19,7 @@ public struct OpenPage: Sendable {
     /// All parameters: those of the caller, those in the URL, and the defaults of the route and of the action. Those that
     /// the page lists as properties were injected into it.
     public let parameters: [String: Value]
-    /// The transition with which it was opened.
+    /// The transition with which the page was opened.
     public let transition: Transition
     let onClose: Navigator.Completion?
     /// The type, with its actions.

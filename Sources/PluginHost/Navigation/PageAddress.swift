@@ -2,7 +2,7 @@ import PluginABI
 
 /// The address of a page: a URL, or a target and an action, as for any action; or a page that the caller holds.
 enum PageAddress: Sendable {
-    /// - Parameter admission: The decision of the guard, if it was asked already.
+    /// - Parameter admission: The decision of the guard, if it has already been asked.
     case url(String, CallOrigin, _ admission: RemoteAdmission? = nil)
     case action(String, String)
     /// - Parameter url: The URL that made the page, if any.

@@ -47,7 +47,7 @@ extension Automaton {
 
         private struct Following {
             let position: Int32
-            /// Whether a group begins or ends before it.
+            /// Whether a group begins or ends before the position.
             let saves: Bool
         }
 

@@ -156,7 +156,7 @@ extension PatternPart {
 }
 
 extension PatternPart.Matcher {
-    /// Whether it matches only text without separators.
+    /// Whether the matcher matches only text without separators.
     fileprivate func staysInSegment(_ separator: UInt32) -> Bool {
         switch self {
         case .literal, .segment: true

@@ -33,7 +33,7 @@ struct PathReference: PersistentMapReference {
 /// decided by the pattern's automaton on the whole path. A pattern with optional groups is stored once for each of its
 /// variants. A search visits every node at most once, since only one path leads to each. If a single route follows a
 /// segment and its remaining segments are names, its entry is stored there without further nodes: many routes are like
-/// that, and each node would have to be fetched from memory.
+/// that, and each node would cost an access to memory.
 ///
 /// Copies share unchanged nodes: changing a copy copies only the nodes from the root to the change.
 final class PathTree: PathNode, @unchecked Sendable {

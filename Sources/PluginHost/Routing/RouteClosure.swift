@@ -4,7 +4,7 @@ import PluginABI
 struct RouteClosure: Sendable {
     /// Receives the parameters as a map.
     let callback: Callback
-    /// Whether other programs may call it.
+    /// Whether other programs may call the closure.
     let isRemote: Bool
     /// The demands on other programs, which the guard checks.
     let demands: [String]

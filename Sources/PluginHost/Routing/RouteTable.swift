@@ -181,7 +181,7 @@ struct RouteTable: Sendable {
         /// takes most of them, if there is one.
         case work(Int, RouteEntry?)
 
-        /// The other route.
+        /// The existing route that prevents the addition; `nil` if there is none.
         var other: RouteEntry? {
             switch self {
             case .pattern(let other), .name(let other): other

@@ -6,7 +6,7 @@
 struct SearchWork: Equatable, Sendable {
     /// The steps that do not depend on the length of the URL: nodes that are visited, names that are compared.
     var fixed = 0
-    /// The steps for each scalar of the URL in all automata that may have to be run.
+    /// The steps for each scalar of the URL in all automata that a search may run.
     var perScalar = 0
     /// The steps for each scalar of the URL in the one automaton that finds the captures of the route that is found.
     var walk = 0

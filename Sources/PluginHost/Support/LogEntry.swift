@@ -4,9 +4,9 @@ public import PluginABI
 public struct LogEntry: Sendable {
     /// The severity.
     public var level: LogLevel
-    /// The module that wrote it, or that it is about; `nil` for the host itself.
+    /// The module that wrote the entry, or that the entry is about; `nil` for the host itself.
     public var module: String?
-    /// Target and action of the running call that it is about; `nil` if there is none.
+    /// Target and action of the running call that the entry is about; `nil` if there is none.
     public var call: String?
     /// The number of that call, which all its entries have; `nil` if it is about no call, or unknown.
     public var callNumber: UInt64?

@@ -5,7 +5,7 @@ import Synchronization
 /// reached, it waits until a thread is idle. An idle thread ends after a second.
 package final class ThreadPool: Sendable {
     /// The pool for code of modules that has no thread of its own: steps of asynchronous interceptors, and calls that
-    /// had to wait for a gate or a barrier.
+    /// have waited for a gate or a barrier.
     package static let shared = ThreadPool("pluginhost.pool", limit: 512)
     /// The pool for reporting to callers that their deadline has passed.
     static let deliveries = ThreadPool("pluginhost.tell", limit: 64)

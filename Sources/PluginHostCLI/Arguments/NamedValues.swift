@@ -37,8 +37,8 @@ struct NamedValues: Sendable {
 
     private static func untyped(_ text: String) -> Value { (try? Value(json: text)) ?? .string(text) }
 
-    /// Returns the values of parameters, converted to their declared types as far as these are known. Text that is not
-    /// of its type is returned untyped, so that the host refuses it.
+    /// Returns the values of parameters, converted to their declared types, if these are known. Text that is not of its
+    /// type is returned untyped, so that the host refuses it.
     ///
     /// - Throws: The errors of ``BytesOfParameters``.
     func typed(_ types: [String: Value.Kind]) throws(PluginError) -> [String: Value] {

@@ -12,7 +12,7 @@ struct ActionCheck: Sendable {
     var seed: UInt64 { module.check.seed }
     var timeout: Duration { module.callTimeout }
 
-    /// An object that answers every call, for parameters that are objects.
+    /// An object that replies to every call, for parameters that are objects.
     private var callback: Object { host.callback { arguments in arguments.first ?? nil }.object }
 
     // MARK: Calls
@@ -251,7 +251,7 @@ struct ActionCheck: Sendable {
             }
             if log.staleReplies > before {
                 result.fail(
-                    "\(call.title) replied twice, or to another action's call. Answer each call once.", about: call)
+                    "\(call.title) replied twice, or to another action's call. Reply to each call once.", about: call)
             }
             if case .success(let value) = outcome { calls += objectCalls(of: value, &types) }
         }
@@ -260,7 +260,7 @@ struct ActionCheck: Sendable {
             progress("the event \(event.name)")
             _ = try? await host.post(event.name, Parameters(ordinary(event, &values)), timeout: timeout)
             if log.staleReplies > before {
-                result.fail("The subscription to the event \(event.name) replied twice. Answer each call once.")
+                result.fail("The subscription to the event \(event.name) replied twice. Reply to each call once.")
             }
         }
         // A second reply from another thread may arrive a little later. There is no upper bound; wait for one second.

@@ -2,7 +2,7 @@
 enum CheckStep: String, CaseIterable, Codable, Sendable {
     /// Activates the module and tears it down, repeatedly.
     case lifecycle
-    /// Calls actions and targets that the module does not have; a `notFound` may answer for them.
+    /// Calls actions and targets that the module does not have; a `notFound` may handle these calls.
     case unknown
     /// Passes missing, superfluous and mistyped parameters.
     case parameters
@@ -10,7 +10,7 @@ enum CheckStep: String, CaseIterable, Codable, Sendable {
     case hostile
     /// Performs all actions on several threads at once.
     case concurrent
-    /// Verifies that each call is answered once, with a value of the declared type.
+    /// Verifies that each call gets one reply, with a value of the declared type.
     case replies
     /// Verifies that objects are destroyed when they have no holders.
     case objects

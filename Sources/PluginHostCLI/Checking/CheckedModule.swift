@@ -101,7 +101,7 @@ struct CheckedModule: Sendable {
         return host
     }
 
-    /// Returns the error of a module that is not active, with what to do in a check.
+    /// Returns the error of a module that is not active, with advice for a check.
     private func advised(_ error: PluginError, _ status: ModuleStatus) -> PluginError {
         let advice =
             switch (error.code, check.isolates) {

@@ -29,7 +29,7 @@ struct RaceCheck: Sendable {
     /// The time of one phase with an action that is quick, so that it is called often on a busy machine, too.
     let longShare: Duration
 
-    /// An action with the replies that one thread got.
+    /// An action with the replies to the calls of one thread.
     final class Trial: Sendable {
         let call: CheckedCall
         let parameters: [Parameters]
@@ -213,7 +213,7 @@ extension RaceCheck {
 }
 
 extension Result<Value, PluginError> {
-    /// Whether the call was not answered in time.
+    /// Whether the call got no reply in time.
     fileprivate var isOverdue: Bool {
         if case .failure(let error) = self { error.source == nil && error.code == .deadlineExceeded } else { false }
     }

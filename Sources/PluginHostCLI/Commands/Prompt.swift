@@ -73,7 +73,7 @@ struct Prompt: Sendable {
 }
 
 extension String {
-    /// The word with the home folder in the place of a leading `~/`, as shells replace it.
+    /// The word with the home folder in place of a leading `~/`, as shells replace it.
     fileprivate var withHomeFolder: String {
         guard hasPrefix("~/"), let home = getenv("HOME") else { return self }
         return String(cString: home) + dropFirst()

@@ -32,7 +32,7 @@ enum Seal: Command {
         }
     }
 
-    /// Seals a file. Returns false if it was sealed already.
+    /// Seals a file. Returns false if it was already sealed.
     private static func seal(_ file: String, _ arguments: ParsedArguments) throws(PluginError) -> Bool {
         let deadline = try arguments.timeout ?? Inspection.defaultDeadline
         // A link stays a link.

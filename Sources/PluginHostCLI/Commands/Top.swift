@@ -83,7 +83,7 @@ enum Top: Command {
             let earlier = Dictionary(before.actions.map { (Self.key($0), $0) }) { first, _ in first }
             let rates = actions.map { action -> Value in
                 let old = earlier[Self.key(action)] ?? [:]
-                // The count is lower than before if a host was restarted meanwhile.
+                // The count is lower than before if the host was restarted in the meantime.
                 let calls = max(0, action.number("calls") - old.number("calls"))
                 let errors = max(0, action.number("errors") - old.number("errors"))
                 let new: [String: Value] = [

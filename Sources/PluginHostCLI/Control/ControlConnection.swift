@@ -57,7 +57,7 @@ final class ControlConnection {
 
     var wantsInput: Bool { !hasEnded && (takesLines && !isDeferred && !hasMoreLines || lingersUntil != nil) }
 
-    /// Whether nothing is left to do, because the client has ended.
+    /// Whether nothing is left to do: the client sends nothing more, and has been sent everything.
     var isFinished: Bool { hasEnded && tasks.isEmpty && !hasOutput && lineStart == received.count }
 
     /// Whether nothing is running or waiting, so that the connection may be closed to make room for another client.

@@ -6,8 +6,8 @@ internal import PluginFile
 enum DefaultSocket {
     static let variable = "PLUGINHOST_SOCKET"
 
-    /// Returns its path: that of `PLUGINHOST_SOCKET`, or `pluginhost.sock` in `XDG_RUNTIME_DIR`. `nil` if neither
-    /// variable has a usable value, or `PLUGINHOST_SOCKET` is empty.
+    /// Returns the path of the socket: that of `PLUGINHOST_SOCKET`, or `pluginhost.sock` in `XDG_RUNTIME_DIR`. `nil` if
+    /// neither variable has a usable value, or `PLUGINHOST_SOCKET` is empty.
     static func path(_ environment: [String: String]) -> String? {
         if let path = environment[variable] { return path.isEmpty ? nil : path }
         guard let folder = environment["XDG_RUNTIME_DIR"], folder.hasPrefix("/") else { return nil }

@@ -41,7 +41,7 @@ extension RecordTable {
 }
 
 extension Console {
-    /// Prints the answer of `list --all`: the generations, and the memory of all retired ones.
+    /// Prints the result of `list --all`: the generations, and the memory of all retired ones.
     func printGenerations(_ answer: Value) {
         let table = text(of: .generations, answer["generations"] ?? [])
         guard answer["generations"]?.list?.isEmpty == false, let retired = answer["retired"] else {

@@ -9,7 +9,7 @@ struct ManifestListing {
     private let report: Value
     private let manifest: Value
 
-    /// - Parameter report: The answer of `inspect`.
+    /// - Parameter report: The result of `inspect`.
     init(_ report: Value) { (self.report, manifest) = (report, report["manifest"] ?? [:]) }
 
     var text: String {

@@ -17,7 +17,7 @@ final class HangupSignal: Sendable {
         self.inbox = UInt(bitPattern: inbox)
     }
 
-    /// Calls a function at each signal, on a thread of its own, including the signals that have arrived already. If no
+    /// Calls a function at each signal, on a thread of its own, including the signals that have already arrived. If no
     /// thread can be created, the previous effect of the signal is restored.
     func begin(_ reload: @escaping @Sendable () -> Void) {
         let address = inbox

@@ -5,6 +5,6 @@ protocol HostService: Sendable {
     /// Calls a method (``HostMethod``) and returns its result.
     func request(_ method: String, _ parameters: [String: Value]) async throws(PluginError) -> Value
 
-    /// Ends the use of the host. Called when the command has its answer.
+    /// Ends the use of the host. Called when the command has its result.
     func end()
 }

@@ -11,7 +11,7 @@ struct LocalHost: HostService {
 
     private let hasStarted = StartSignal()
 
-    /// Makes a host that is not started yet. It answers requests already; those that need modules wait for the start.
+    /// Makes a host that is not started yet. It already answers requests; those that need modules wait for the start.
     init(_ configuration: PluginHost.Configuration) {
         PluginHost.installFatalSignalReport()
         (host, trustsEveryone) = (PluginHost(configuration), configuration.trustsEveryone)

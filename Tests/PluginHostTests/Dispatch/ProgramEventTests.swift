@@ -89,6 +89,29 @@ import Testing
     }
 
     @Test(arguments: [false, true])
+    func `A handler that is cancelled while it runs is not run again`(besideAsynchronous: Bool) throws {
+        let test = try TestHost([])
+        let host = test.host
+        let later = Mutex<Subscription?>(nil)
+        let heard = Mutex(0)
+        // In the delivery that the second handler causes, the first one cancels it.
+        let first = host.on("mine") { _ in
+            if heard.withLock({ $0 }) > 0 { later.withLock { $0.take() }?.cancel() }
+        }
+        later.withLock {
+            $0 = host.on("mine") { _ in
+                heard.withLock { $0 += 1 }
+                try host.post("mine")
+            }
+        }
+        let other = besideAsynchronous ? host.on("mine") { _ in await Task.yield() } : nil
+        try host.post("mine")
+        #expect(heard.withLock { $0 } == 1)
+        first.cancel()
+        other?.cancel()
+    }
+
+    @Test(arguments: [false, true])
     func `Calls by a handler of the program are attributed to the event`(besideAsynchronous: Bool) throws {
         let test = try TestHost([])
         let host = test.host

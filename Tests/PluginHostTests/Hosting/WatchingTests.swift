@@ -173,14 +173,14 @@ import Testing
         try CModule(name: "First", version: "9.0.0", answer: "new").build(into: test.plugins, as: "first.so")
         #expect(eventually { test.answer("First") == "new" })
         #expect(eventually { test.changes.contains(where: \.isRetirement) })
-        #expect(test.changes.first(where: \.isReplacement)?.description.contains("First 1.0.0 by 9.0.0") == true)
+        #expect(test.changes.first(where: \.isReplacement)?.description.contains("First 1.0.0 with 9.0.0") == true)
         #expect(test.host.generations.map(\.state) == [.active, .retired])
     }
 
     @Test func `A downgrade is allowed and reported`() throws {
         try CModule(name: "First", version: "0.9.0", answer: "old").build(into: test.plugins, as: "first.so")
         #expect(eventually { test.answer("First") == "old" })
-        #expect(eventually { test.changes.contains { $0.description.contains("First 1.0.0 by 0.9.0") } })
+        #expect(eventually { test.changes.contains { $0.description.contains("First 1.0.0 with 0.9.0") } })
     }
 
     @Test func `A file that turns into another module is refused, and its own module continues to serve`() throws {

@@ -3,6 +3,7 @@ import PluginABI
 import Synchronization
 import Testing
 
+@testable import PluginFile
 @testable import PluginHost
 @testable import TestSupport
 
@@ -145,6 +146,20 @@ import Testing
         try host.host.remove("A")
         try host.host.rollback("A")
         #expect(host.answer("A") == "new")
+    }
+
+    @Test func `Files are held soon after the start, and not after the end of the host`() async throws {
+        let host = try lazy.makeHost([lazy.module("A"), lazy.module("B")])
+        let folder = host.plugins.withoutLinks
+        func held() throws -> Int {
+            try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count {
+                (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)"))?
+                    .hasPrefix("\(folder)/") == true
+            }
+        }
+        #expect(try await becomesTrue { try held() == 2 })
+        host.host.shutdown()
+        #expect(try held() == 0)
     }
 
     @Test func `A file is held until its module has started`() throws {

@@ -95,7 +95,7 @@ struct ListenAddress {
 
     var shownHost: String { host.contains(":") ? "[\(host)]" : host }
 
-    /// Whether only this machine can reach it. A name other than `localhost` can lead anywhere.
+    /// Whether only this machine can reach the address. A name other than `localhost` can lead anywhere.
     var isLoopback: Bool {
         if host == "localhost" { return true }
         guard let address = try? SocketAddress(ipAddress: host, port: 0).ipAddress else { return false }

@@ -34,7 +34,8 @@ struct ServeSettings {
     /// The ranges for times, in seconds: from a millisecond to a day.
     static let times = 0.001...86_400
     static let drainTimes = 0.0...86_400
-    /// The range for heartbeats, in seconds. The page considers a stream without one in 60 seconds to be lost.
+    /// The allowed interval between heartbeats, in seconds. The page considers a stream lost after 60 seconds without
+    /// one.
     static let heartbeats = 0.1...30
 
     init() {}

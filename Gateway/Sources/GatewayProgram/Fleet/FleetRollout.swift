@@ -126,7 +126,7 @@ extension FleetCommand {
                     isLost = false
                     for host in snapshot.missingHosts where !missing.contains(host) {
                         print(
-                            "\(host): away. The rollout waits for it, or until “fleet resume --without \(host)”.")
+                            "\(host): away. The rollout waits for it; “fleet resume --without \(host)” ends the wait.")
                     }
                     missing = snapshot.missingHosts
                     guard let now = snapshot.rollout, now.id == record.id else { break }

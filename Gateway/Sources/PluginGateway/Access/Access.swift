@@ -3,7 +3,7 @@ import Hummingbird
 
 /// A client that was authenticated.
 struct Client: Sendable {
-    /// The name of its token, or the subject of its certificate; `nil` if it has none.
+    /// The name of the client's token, or the subject of its certificate; `nil` if it has none.
     let name: String?
 }
 

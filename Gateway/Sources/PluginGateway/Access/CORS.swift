@@ -13,7 +13,7 @@ public struct CORS: Sendable {
     public var maximumAge = 600
 
     /// - Parameter origins: The origins, each a scheme and a host, with a port unless it is the usual one.
-    /// - Returns: `nil` if one of them is something else: has a path or the usual port, or no scheme.
+    /// - Returns: `nil` if one of them is not an origin: if it has a path or the default port, or no scheme.
     public init?(origins: some Sequence<String>) {
         self.origins = Set(origins.map { $0.lowercased() })
         guard self.origins.allSatisfy(Self.isOrigin) else { return nil }

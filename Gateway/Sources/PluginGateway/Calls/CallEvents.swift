@@ -12,7 +12,7 @@ final class CallEvents: Sendable {
         /// How many calls of callbacks found no room since the last event that did.
         var missed = 0
         var result: Result<Value, Problem>?
-        /// Whether it is time for a heartbeat.
+        /// Whether a heartbeat is due.
         var isBeating = false
         var isClosed = false
 

@@ -13,7 +13,7 @@ struct GatewayCall: Sendable {
     let parameters: CallParameters
     let client: Client
     let timeout: Duration
-    /// The module and the action that it leads to; `nil` if it leads to none.
+    /// The module and the action that the URL leads to; `nil` if it leads to none.
     let module: String?
     let action: String?
     /// The events by which the call is answered; `nil` if it is answered by its result alone.
@@ -74,7 +74,7 @@ extension PluginGateway {
 
     /// Refuses a URL that does not lead to the action that it names: routes, and fallbacks of targets, precede names.
     ///
-    /// - Parameter isFallback: Whether the only action of the target is a fallback, which may then answer.
+    /// - Parameter isFallback: Whether the only action of the target is a fallback, which may then handle the call.
     private func checkAction(_ url: String, _ action: String, orFallback isFallback: Bool) throws(Problem) {
         let found = host.destination(of: url, method: .post, origin: .remote)
         if isFallback, found.route == nil, found.fallback == "notFound" { return }

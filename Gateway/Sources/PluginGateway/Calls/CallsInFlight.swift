@@ -42,7 +42,7 @@ final class CallOutcome: Sendable {
 final class CallsInFlight: Sendable {
     /// Why a call is ended.
     enum Reason: Sendable {
-        /// Its time is up.
+        /// The deadline of the call has passed.
         case late
         case gatewayEnds
     }

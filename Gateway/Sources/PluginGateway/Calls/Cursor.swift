@@ -11,7 +11,7 @@ final class Cursor: Sendable {
     private struct State {
         /// The elements that have not been sent yet.
         var text = ""
-        /// Whether the timer that sends them has been started.
+        /// Whether the timer that sends these elements has been started.
         var isTimed = false
         /// How many more elements may be read.
         var remaining: Int

@@ -5,7 +5,7 @@ enum GivenParameters: Sendable {
     case named([String: Value])
     case inOrder([Value])
 
-    /// Whether there is a callback among them. JSON has no other objects.
+    /// Whether a parameter is a callback. JSON has no other objects.
     var hasCallback: Bool {
         switch self {
         case .named(let entries): entries.values.contains(where: \.isObject)

@@ -12,7 +12,7 @@ extension PluginGateway {
         _ call: GatewayCall, _ events: CallEvents, _ request: Request, _ connection: Connection?
     ) async throws(Problem) -> Response {
         let running = try start(call, connection)
-        let opening = Task(executorPreference: threads) { [self] in
+        let opening = Task { [self] in
             do throws(Problem) {
                 let value = try await measured(call, request) { context throws(Problem) in
                     let value = try await running.open(context)

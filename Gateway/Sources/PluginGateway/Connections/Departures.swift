@@ -30,7 +30,7 @@ final class Departures: Sendable {
     }
 
     /// Calls `leave` once, on the thread of the connection or immediately, if the client leaves before ``forget(_:)``,
-    /// or has left already. Requests of a connection come one after the other.
+    /// or has already left. Requests of a connection come one after the other.
     ///
     /// A client that leaves while the handler is being added is not noticed; ``PluginGateway/connectionHandler`` is
     /// there from the beginning.

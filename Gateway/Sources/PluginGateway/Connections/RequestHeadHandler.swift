@@ -43,7 +43,8 @@ final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @
         context.write(data, promise: promise)
     }
 
-    /// Whether the client should send its body. A body that is too large is refused before it is sent.
+    /// Whether the client should be asked to send the body of a request. A body that is too large is refused before it
+    /// is sent.
     private func expectsContinue(_ head: HTTPRequestHead) -> Bool {
         guard head.version == .http1_1, head.headers.first(name: "Expect")?.lowercased() == "100-continue" else {
             return false

@@ -20,8 +20,8 @@ final class Catalog: Sendable {
     /// Notes that the modules have changed.
     func invalidate() { state.withLock { $0.version += 1 } }
 
-    /// The declarations of the modules that serve. After a change, one caller reads them; others meanwhile get the old
-    /// ones, or wait if there are none.
+    /// The declarations of the modules that serve. After a change, one caller reads them; until it has finished, other
+    /// callers get the old ones, or wait if there are none.
     var current: Contents {
         let (version, known) = state.withLock { ($0.version, $0.known) }
         guard let known else { return reading.withLock { _ in read() } }
@@ -123,11 +123,11 @@ final class Catalog: Sendable {
 
     /// How a route answers a method.
     enum RouteAnswer: Sendable {
-        /// Not at all.
+        /// The route does not answer the method.
         case none
-        /// It states the method.
+        /// The route states the method.
         case stated
-        /// It states no method.
+        /// The route states no method.
         case unstated
     }
 
@@ -146,9 +146,9 @@ final class Catalog: Sendable {
         let defaults: [String: Value]
 
         let template: RouteTemplate
-        /// The only method that it answers; `nil` if it states none.
+        /// The only method that the route answers; `nil` if it states none.
         let method: RouteMethod?
-        /// The methods that it answers, in the order in which they are shown.
+        /// The methods that the route answers, in the order in which they are shown.
         let methods: [RouteMethod]
 
         fileprivate init(_ route: RouteStatus, _ destination: (action: Action, types: SchemaTypes)?) {
@@ -237,7 +237,7 @@ final class Catalog: Sendable {
             parameters = (node["parameters"]?.list ?? []).map(Parameter.init)
         }
 
-        /// Whether it answers for actions that do not exist. It cannot be called by its own name.
+        /// Whether the action handles calls of actions that do not exist. It cannot be called by its own name.
         var isFallback: Bool { name == "notFound" }
 
         /// Whether a client can give a callback.
@@ -280,7 +280,7 @@ final class Catalog: Sendable {
         /// Whether null stands for no value.
         private(set) var acceptsNull: Bool
 
-        /// The same parameter, with a default.
+        /// Returns the same parameter, made optional, with a default.
         func optional(_ fallback: Value?) -> Parameter {
             var parameter = self
             (parameter.isRequired, parameter.fallback, parameter.acceptsNull) = (false, fallback, acceptsNull)
@@ -288,7 +288,7 @@ final class Catalog: Sendable {
         }
 
         var isBytes: Bool { type == "bytes" || type == "bytes?" }
-        /// Whether a client can give a callback for it.
+        /// Whether a client can give a callback for the parameter.
         var isCallback: Bool { type == "object" || type == "object?" }
 
         /// Whether ``decoding(_:_:)`` makes something else of a value.

@@ -112,7 +112,7 @@ struct OpenAPI {
     static let callback: Value = [
         "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_.-]{0,63}$",
         "not": ["enum": .list(CallbackMaker.ownNames.sorted().map(Value.string))],
-        "description": "The name of the events that the calls of the callback become",
+        "description": "The name of the events in which the calls of the callback are sent",
     ]
 
     private static func schema(_ parameter: Catalog.Parameter, _ types: SchemaTypes) -> Value {

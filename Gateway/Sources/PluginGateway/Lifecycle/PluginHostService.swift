@@ -48,7 +48,7 @@ extension PluginGateway {
         [PluginHostService(self)] + servers + [readiness]
     }
 
-    /// Accepts no more calls, and ends the event streams. Calls in flight may go on for a while.
+    /// Accepts no more calls, and ends the event streams. Calls in flight may continue for a while.
     fileprivate func drain() {
         enter(.draining)
         events.end()

@@ -9,7 +9,7 @@ import Synchronization
 public struct CallTally: Sendable {
     /// The number of calls that are over.
     public private(set) var calls = 0
-    /// How many of them failed because of the module: its own errors, crashes, and calls that took too long.
+    /// The number of calls that failed because of the module: its own errors, crashes, and calls that took too long.
     public private(set) var errors = 0
     /// The number of calls for each duration: a bucket is a fifth longer than the one before.
     private var buckets = [Int](repeating: 0, count: CallTally.bucketCount)

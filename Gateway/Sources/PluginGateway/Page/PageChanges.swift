@@ -55,7 +55,7 @@ enum PageChange: String, Sendable {
 extension PluginGateway {
     /// `POST /page/remove`, `/page/rollback`, `/page/retry`: changes modules, or returns what the change would do.
     ///
-    /// `expected` has the steps that an earlier request has returned. If the change would do something else by now,
+    /// `expected` has the steps that an earlier request has returned. If the change would now do something else,
     /// because modules have changed in the meantime, it is refused.
     ///
     /// - Parameters:

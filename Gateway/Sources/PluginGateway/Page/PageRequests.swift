@@ -5,7 +5,8 @@ import PluginABI
 import PluginHost
 
 extension PluginGateway {
-    /// Answers what the page asks for, below `/page/`. Pages of other origins cannot ask, whatever CORS allows them.
+    /// Handles the requests of the page, below `/page/`. Pages of other origins cannot make such requests, whatever
+    /// CORS allows them.
     func page(
         _ target: RequestTarget, _ request: Request, _ client: Client, _ connection: Connection?
     ) async throws(Problem) -> Response {

@@ -39,7 +39,7 @@ public final class Etcd: Sendable {
         client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: settings)
     }
 
-    // Does nothing if it is closed already.
+    // Does nothing if it is already closed.
     deinit { client.shutdown { _ in } }
 
     /// Closes the connections. The client cannot be used afterwards.

@@ -225,8 +225,10 @@ public actor FleetMember: ServiceLifecycle.Service {
     func look() async throws(EtcdError) -> FleetSnapshot {
         let snapshot = try await keys.snapshot(etcd)
         known = snapshot
-        // Somebody has deleted or overwritten the key.
-        if published != nil, lease != 0, snapshot.hostLeases[name] != lease {
+        if published != nil, lease != 0, snapshot.hostLeases[name] != lease,
+            try await etcd.get(keys.host(name))?.lease != lease
+        {
+            // Somebody has deleted or overwritten the key.
             published = nil
             waker.yield()
         }

@@ -104,7 +104,7 @@ enum ModuleFiles {
         "\(folder)/.fleet-before-\(module.prefix(200))"
     }
 
-    /// Puts a staged copy in the place of a file.
+    /// Puts a staged copy in place of a file.
     static func put(_ copy: String, at path: String) throws {
         guard rename(copy, path) == 0 else {
             let reason = String(cString: strerror(errno))

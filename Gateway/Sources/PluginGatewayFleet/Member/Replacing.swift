@@ -135,8 +135,8 @@ extension FleetMember {
                 + ". Rename or remove it.")
     }
 
-    /// Takes the host out of the balancer while it does something, if another host is ready to serve in its place.
-    /// Checks right before whether it still has to be done.
+    /// Takes the host out of the balancer while `body` runs, if another host is ready to serve in its place.
+    /// Immediately before, checks whether this is still necessary.
     private func outOfBalancer(
         _ drain: Duration?, _ body: () async throws(FleetError) -> Void
     ) async throws(FleetError) {

@@ -65,7 +65,7 @@ extension FleetMember {
         let isCurrent: @Sendable (FleetSnapshot) -> Bool
     }
 
-    /// Throws an error unless the host still holds the lock, and its step still has to be taken.
+    /// Throws an error unless the host still holds the lock, and its step must still be taken.
     func checkStep() async throws(FleetError) {
         guard let step else { return }
         let snapshot = try? await look()
@@ -79,7 +79,7 @@ extension FleetMember {
     /// Takes a step while no other host takes one.
     ///
     /// - Parameters:
-    ///   - isCurrent: Whether the step still has to be taken.
+    ///   - isCurrent: Whether the step must still be taken.
     ///   - body: The step.
     /// - Returns: Whether it was taken.
     func locked(
@@ -219,7 +219,7 @@ extension FleetMember {
             if Task.isCancelled { return (observed, nil, true) }
             if now - lastLook > .seconds(1) {
                 lastLook = now
-                // Somebody may have decided to roll back. Without etcd, the observation goes on.
+                // Somebody may have decided to roll back. Without etcd, the observation continues.
                 if let record = try? await look().rollout, record.id != rollout.id || record.state == .rollingBack {
                     return (observed, nil, true)
                 }

@@ -1,7 +1,7 @@
 public import PluginABI
 import PluginHost
 
-/// The state of the fleet in etcd at one moment.
+/// The state of the fleet in etcd: at one moment, unless it is too large for one answer.
 public struct FleetSnapshot: Sendable {
     /// The hosts whose leases have not expired, by name.
     public var hosts: [String: HostRecord] = [:]
@@ -63,7 +63,9 @@ struct FleetKeys: Sendable {
             var read: [EtcdEntry] = []
             for name in names {
                 // A key whose name no host writes is only named.
-                if name.keyBytes.count > prefix.utf8.count + Self.nameLimit {
+                if name.keyBytes.count > prefix.utf8.count + Self.nameLimit
+                    || !name.key.utf8.elementsEqual(name.keyBytes)
+                {
                     read.append(name)
                 } else if let entry = try await etcd.get(name.key) {
                     read.append(entry)
@@ -107,6 +109,9 @@ struct FleetKeys: Sendable {
         var snapshot = FleetSnapshot()
         func read<Record>(_ entry: EtcdEntry, _ make: (Value) throws(RecordError) -> Record) -> Record? {
             do throws(RecordError) {
+                guard entry.keyBytes.count <= desired.utf8.count + Self.nameLimit else {
+                    throw RecordError("its name is longer than \(Self.nameLimit) bytes")
+                }
                 guard entry.value.count <= 1 << 20, let value = Self.value(entry.value) else {
                     throw RecordError("it is not JSON of at most 1 MiB")
                 }

@@ -4,12 +4,12 @@ import PluginABI
 public struct HostRecord: Sendable, Hashable {
     /// What a host is doing.
     public enum State: String, Sendable {
-        /// It is starting, and switches to the desired releases.
+        /// The host is starting, and switches to the desired releases.
         case starting
         case ready
-        /// It has taken itself out of the balancer, to replace a module.
+        /// The host has taken itself out of the balancer, to replace a module.
         case replacing
-        /// It is ending.
+        /// The host is ending.
         case leaving
     }
 
@@ -23,11 +23,11 @@ public struct HostRecord: Sendable, Hashable {
 
     /// The name of the host.
     public var name: String
-    /// The address at which it serves.
+    /// The address at which the host serves.
     public var address: String
     public var state: State
     public var modules: [Module]
-    /// Why it does not serve a desired release; `nil` if it serves them all.
+    /// Why the host does not serve a desired release; `nil` if it serves them all.
     public var problem: String?
     /// A random text that distinguishes two processes with the same name.
     var process: String?

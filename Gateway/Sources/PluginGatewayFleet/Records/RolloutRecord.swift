@@ -12,7 +12,7 @@ public struct RolloutRecord: Sendable, Hashable {
         case rollingBack
         /// All hosts serve the new version, and it is desired.
         case done
-        /// All hosts serve what they served before.
+        /// All hosts serve the releases that they served before.
         case rolledBack
         /// Some hosts could not roll back.
         case failed
@@ -26,7 +26,7 @@ public struct RolloutRecord: Sendable, Hashable {
         }
 
         public var state: State
-        /// What it served before; `nil` if it did not have the module.
+        /// The release that the host served before; `nil` if it did not have the module.
         public var before: ModuleRelease?
         /// What was observed of the new version.
         public var observed: Observation?
@@ -52,7 +52,7 @@ public struct RolloutRecord: Sendable, Hashable {
     public var module: String
     public var release: ModuleRelease
     public var state: State
-    /// Why it is rolled back, or has failed.
+    /// Why the rollout is being rolled back, or has failed.
     public var reason: String?
     /// How long a host is out of the balancer before it replaces the module, in seconds.
     public var drain: Double
@@ -177,7 +177,7 @@ extension RolloutRecord.Step {
 /// What a host has observed of a module's calls over HTTP.
 public struct Observation: Sendable, Hashable {
     public var calls: Int
-    /// How many of them failed because of the module.
+    /// The number of calls that failed because of the module.
     public var errors: Int
     /// The duration that 99 of 100 calls did not exceed, in milliseconds; `nil` if there were none.
     public var latency: Double?

@@ -57,7 +57,7 @@ final class AnswerReader: HTTPClientResponseDelegate {
     }
 
     var answer: Answer { state.withLock(\.self) }
-    /// Whether it takes long to read the body.
+    /// Whether the body is so large that reading it takes long.
     var isLarge: Bool { state.withLock { $0.body.count > 64 << 10 } }
 
     /// How many bytes are kept of a body that no gateway sends, to quote it in an error.

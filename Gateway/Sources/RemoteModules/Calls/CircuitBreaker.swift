@@ -4,17 +4,18 @@ import Synchronization
 final class CircuitBreaker: Sendable {
     /// What a breaker does with calls.
     enum State: String, Sendable {
-        /// It lets them pass.
+        /// The breaker lets calls pass.
         case closed
-        /// It refuses them.
+        /// The breaker refuses calls.
         case open
-        /// It has let one pass, as a probe, and refuses the others.
+        /// The breaker has let one call pass, as a probe, and refuses the others.
         case halfOpen
     }
 
     private struct Contents {
         var state = State.closed
-        /// How often it has opened. A call belongs to the opening whose number was current when the call began.
+        /// How often the breaker has opened. A call belongs to the opening whose number was current when the call
+        /// began.
         var opening = 0
         var failuresInRow = 0
         /// The last outcomes, the newest last; true for a failure.
@@ -34,7 +35,7 @@ final class CircuitBreaker: Sendable {
     }
 
     var state: State { contents.withLock(\.state) }
-    /// Why it last opened.
+    /// Why the breaker last opened.
     var reason: String { contents.withLock(\.reason) }
 
     /// Asks whether a call may be sent. If so, its outcome must be reported: ``succeed(_:)``, ``fail(_:_:sent:)`` or

@@ -21,15 +21,15 @@ struct OfferedTarget: Sendable {
     }
 
     let name: String
-    /// The name and the version of the module that offers it.
+    /// The name and the version of the module that offers the target.
     let module: String
     let version: String
     let actions: [Action]
     /// An object type whose objects are cursors.
     struct Cursor: Sendable {
-        /// The type of its elements.
+        /// The type of the cursor's elements.
         let element: String
-        /// Whether its action `next` is asynchronous.
+        /// Whether the cursor's action `next` is asynchronous.
         let isAsync: Bool
     }
 

@@ -30,7 +30,7 @@ struct EventDelivery: Sendable {
             limit: error.code == .recursionLimit ? error : failures?.limit)
     }
 
-    /// Lends the answer for the poster.
+    /// Lends the outcome to the poster.
     @inline(__always)
     func lend(to body: (UnsafePointer<plugin_value>?, UnsafePointer<plugin_error>?) -> Void) {
         guard let failures else { return EventOutcome.lend(delivered: delivered) { body($0, nil) } }

@@ -174,7 +174,7 @@ extension Calls {
     }
 }
 
-/// One call that waits for a service. The thread that removes it from the registry's observers answers it.
+/// One call that waits for a service. The thread that removes it from the registry's observers replies to it.
 private final class ServiceWait: Sendable {
     private let token: plugin_token
     private let name: String

@@ -21,7 +21,7 @@ extension Calls {
     /// Opens a URL that should return the object of a page, for the program. The action gets the parameters that it
     /// declares; the page gets all of them.
     ///
-    /// - Parameter admission: The decision of the guard, if it was asked already.
+    /// - Parameter admission: The decision of the guard, if it has already been asked.
     func openPage(
         _ url: String, _ given: Parameters, isRemote: Bool, admission: RemoteAdmission?, parent: plugin_token
     ) async throws(PluginError) -> (result: Value, parameters: PageParameters) {

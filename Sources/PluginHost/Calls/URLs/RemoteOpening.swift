@@ -130,7 +130,7 @@ extension Calls {
         }
     }
 
-    /// Returns the registered module that must be started to answer a remote caller; `nil` if none must be.
+    /// Returns the registered module that must be started for a remote call; `nil` if none must be.
     func knownModule(
         of resolution: URLResolution, _ destination: URLDestination, in table: Table
     ) -> LoadedModule? {
@@ -242,7 +242,7 @@ extension Calls {
         case ask(RemoteCall, AsynchronousRemoteGuard)
     }
 
-    /// Checks the parameters of a remote call, and asks the guard, unless it has decided already.
+    /// Checks the parameters of a remote call, and asks the guard, unless it has already decided.
     ///
     /// - Throws: The error of the parameters.
     private func decide(

@@ -4,7 +4,7 @@ import Synchronization
 // What URLs of remote callers lead to. For them, only what is declared remote exists.
 
 extension Table {
-    /// Returns what answers a call of an action by a remote caller; `nil` if nothing does.
+    /// Returns what handles a remote call of an action; `nil` if nothing does.
     func remoteDestination(_ target: plugin_string, _ action: plugin_string) -> URLDestination? {
         if let found = find(target, action)?.takeUnretainedValue(), found.isRemote { return .action(found) }
         if let notFound = find(target, plugin_string("notFound"))?.takeUnretainedValue(), notFound.isRemote {
@@ -13,22 +13,22 @@ extension Table {
         return nil
     }
 
-    /// Returns what answers a remote caller whose URL matches a route; `nil` if nothing does.
+    /// Returns what handles a remote URL that matches a route; `nil` if nothing does.
     func remoteDestination(of route: RouteEntry) -> URLDestination? {
         if let closure = route.closure { return closure.isRemote ? .closure(closure) : nil }
         let address = route.destination.address
         return remoteDestination(address.target, address.action)
     }
 
-    /// Returns what answers a call of an action by a remote caller, or would answer it if its module, which is
-    /// registered, were started.
+    /// Returns what handles a remote call of an action, or would handle it if the registered module were started.
     func remoteDeclaration(_ target: plugin_string, _ action: plugin_string) -> URLDestination? {
         if let destination = remoteDestination(target, action) { return destination }
         guard find(target, action) == nil, let known = contents.known.remoteEndpoint(target, action) else { return nil }
         return known.isNotFound ? .fallback(.notFound(known.endpoint)) : .action(known.endpoint)
     }
 
-    /// Returns what answers a remote caller whose URL matches a route, or would answer it.
+    /// Returns what handles a remote URL that matches a route, or would handle it if the registered module were
+    /// started.
     func remoteDeclaration(of route: RouteEntry) -> URLDestination? {
         if route.closure != nil { return remoteDestination(of: route) }
         let address = route.destination.address

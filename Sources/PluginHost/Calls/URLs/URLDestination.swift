@@ -1,6 +1,6 @@
 import PluginABI
 
-/// The destination of a URL, which answers when the URL is opened.
+/// The destination of a URL: what handles the URL when it is opened.
 enum URLDestination {
     /// The action that the URL addresses.
     case action(Endpoint)
@@ -33,7 +33,7 @@ enum URLDestination {
 }
 
 extension Calls {
-    /// Returns what answers a URL that a caller in this process opens.
+    /// Returns what handles a URL that a caller in this process opens.
     ///
     /// - Throws: The error that explains why nothing does.
     func destination(of resolution: URLResolution, in table: Table) throws(PluginError) -> URLDestination {

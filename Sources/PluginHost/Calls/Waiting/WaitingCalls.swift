@@ -73,7 +73,7 @@ extension Calls {
 
         private struct Running {
             var isCancelled = false
-            /// The token of the call that it has become; 0 before that.
+            /// The token of the call that the waiting call has become; 0 before that.
             var token: plugin_token = 0
             /// The task that asks the guard.
             var task: Task<Void, Never>?

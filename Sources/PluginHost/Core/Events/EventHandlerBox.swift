@@ -1,4 +1,5 @@
 import PluginABI
+import Synchronization
 
 /// A closure of the program that handles an event: the instance of an object with a single action, which calls the
 /// closure.
@@ -8,6 +9,9 @@ final class EventHandlerBox: Sendable {
     private let handler: Handler
     /// The synchronous handler. Apart from the other form, so that a call need not retain it.
     private let synchronous: @Sendable ([String: Value]) throws -> Void
+    /// Whether the subscription is over. A delivery may still reach the handler: it has read the handlers before, and
+    /// another delivery runs the handler.
+    private let isOver = Atomic(false)
 
     init(_ handler: Handler) {
         self.handler = handler
@@ -44,6 +48,7 @@ final class EventHandlerBox: Sendable {
             }
         }
         switch handler {
+        case _ where isOver.load(ordering: .acquiring): answer(nil)
         case .synchronous: answer(run(parameters))
         case .asynchronous(let handler):
             Task {
@@ -57,9 +62,13 @@ final class EventHandlerBox: Sendable {
         }
     }
 
+    /// Ends the subscription: the handler is not called from now on.
+    func end() { isOver.store(true, ordering: .releasing) }
+
     /// Runs a synchronous handler. Returns the error that it threw, if any.
     @inline(__always)
     func run(_ parameters: [String: Value]) -> PluginError? {
+        guard !isOver.load(ordering: .acquiring) else { return nil }
         do {
             try synchronous(parameters)
             return nil

@@ -49,8 +49,8 @@ final class EventBoard: Sendable {
         return (known ?? []).filter { number ?? .max > $0.lastMissed }.map(\.object)
     }
 
-    /// Returns the program as a subscriber to an event; `nil` if the program does not handle the event. Only for readers of a table:
-    /// within `Registry.read`, for which the object lives.
+    /// Returns the program as a subscriber to an event; `nil` if the program does not handle the event. Only for
+    /// readers of a table: within `Registry.read`, for which the object lives.
     ///
     /// - Parameter hash: The hash of the event's name.
     @inline(__always)
@@ -77,7 +77,10 @@ final class EventBoard: Sendable {
 
     /// Returns the type of the handlers of an event, created once.
     func type(of event: String, isAsync: Bool, _ make: () -> ObjectTypeEntry) -> ObjectTypeEntry {
-        change { state in state.change(event) { _, types in types.form(isAsync: isAsync, make) } }
+        let known = state.withLock { state in
+            state.index.find(event).flatMap { isAsync ? $0.types.asynchronous : $0.types.synchronous }
+        }
+        return known ?? change { state in state.change(event) { _, types in types.form(isAsync: isAsync, make) } }
     }
 
     /// - Returns: The last sticky event of this name; `nil` if none has been posted.

@@ -3,15 +3,15 @@ import Synchronization
 
 /// The status of an interceptor that is in effect.
 public struct InterceptorStatus: Sendable, Equatable {
-    /// The calls that it sees.
+    /// The calls that the interceptor sees.
     public var scope: InterceptionScope
     /// The priority; interceptors with a higher one are further out.
     public var priority: Int
-    /// The module that offers it; `nil` for code of the program.
+    /// The module that offers the interceptor; `nil` for code of the program.
     public var module: String?
     /// The name of the interceptor in the module; `nil` for code of the program.
     public var name: String?
-    /// Whether no module currently offers it. Calls are then refused, unless its rule is optional.
+    /// Whether no module currently offers the interceptor. Calls are then refused, unless its rule is optional.
     public var isMissing: Bool
     /// The number of calls that passed their deadline while the interceptor's own code ran.
     public var overruns: Int

@@ -10,7 +10,7 @@ final class ObjectTypeEntry: Sendable {
     let prefixHandlers: [PrefixHandler]
     /// Destroys the instances of objects that have no destroy function of their own.
     let instances: InstanceProvider?
-    /// Whether its objects are passed as values, rather than kept by the host as handlers.
+    /// Whether objects of the type are passed as values, rather than kept by the host as handlers.
     let isOfValues: Bool
 
     init(
@@ -134,8 +134,8 @@ enum ObjectTable {
         return false
     }
 
-    /// Lends the instance of an object, which is retained meanwhile, to `body`. Does nothing if the object no longer has
-    /// a holder.
+    /// Lends the instance of an object to `body`, and retains the object until `body` returns. Does nothing if the
+    /// object no longer has a holder.
     @inline(__always)
     static func lend(_ handle: plugin_object, to body: (UnsafeMutableRawPointer?) -> Void) {
         guard let slot = slot(of: handle), retain(handle, slot) else { return }

@@ -11,30 +11,30 @@ public struct GenerationStatus: Sendable {
     public let name: String
     /// The module's version.
     public let version: String
-    /// The file in the plugins folder that it was loaded from.
+    /// The file in the plugins folder that the generation was loaded from.
     public let file: String
-    /// The state of its life cycle.
+    /// The state of the generation in its life cycle.
     public let state: State
-    /// The time when it was created.
+    /// The time when the generation was created.
     public let created: Date
-    /// The time at which it entered this state.
+    /// The time when the generation entered this state.
     public let since: Date
-    /// The calls that are running in it.
+    /// The calls that are running in the generation.
     public let calls: [RunningCall]
-    /// The number of its objects and callbacks that have a holder.
+    /// The number of the generation's objects and callbacks that have a holder.
     public let objects: Int
     /// The types of these objects and their holders, while it is draining; otherwise empty.
     public let heldObjects: [HeldObjects]
-    /// Whether the generation that replaced it has received its state: from `suspend`, for `resume`.
+    /// Whether the generation has handed over its state, from `suspend`, to the one that replaced it, for `resume`.
     public let hasHandedOver: Bool
-    /// The memory that is mapped for its image, in bytes. It stays mapped when the generation is retired. 0 for an
-    /// isolated module, whose image is not in this process.
+    /// The memory that is mapped for the generation's image, in bytes. It stays mapped when the generation is retired.
+    /// 0 for an isolated module, whose image is not in this process.
     public let mappedBytes: Int
     /// The id of the worker in which the module runs; `nil` if the module runs in this process, or its worker has
     /// ended.
     public let process: Int32?
-    /// The parts of its sandbox, and the limits, that the system lacks, each with the reason; empty if nothing is
-    /// missing. See ``IsolationRule/Sandbox``.
+    /// The parts of the sandbox, and the limits, that the system does not support, each with the reason; empty if
+    /// nothing is missing. See ``IsolationRule/Sandbox``.
     public let missingProtections: [String]
     /// The memory and the processor time of the worker when this status was made; `nil` if there is no worker, or
     /// `/proc` is not mounted.
@@ -47,15 +47,15 @@ public struct GenerationStatus: Sendable {
 
     /// A state in the life cycle of a generation.
     public enum State: String, Sendable, CaseIterable {
-        /// It is being set up or initialised; no other code can call it yet.
+        /// The generation is being set up or initialised; no other code can call it yet.
         case starting
-        /// It serves calls.
+        /// The generation serves.
         case active
-        /// It was replaced or removed, and will be torn down when it is no longer in use.
+        /// The generation was replaced or removed, and will be torn down when it is no longer in use.
         case draining
-        /// It has not started: the module is only registered. Occurs only in changes, with the number 0.
+        /// The module is only registered, and has not started. Occurs only in changes, with the number 0.
         case registered
-        /// It was torn down. Its code stays in memory, because the Swift runtime cannot unload an image.
+        /// The generation was torn down. Its code stays in memory, because the Swift runtime cannot unload an image.
         case retired
     }
 
@@ -67,7 +67,7 @@ public struct GenerationStatus: Sendable {
         public let caller: String?
         /// The module whose code made the call; `nil` if it was the program's.
         public let callingModule: String?
-        /// The time when it began, accurate to a few milliseconds.
+        /// The time when the call began, accurate to a few milliseconds.
         public let since: Date
     }
 

@@ -2,8 +2,8 @@
 public struct ProcessUsage: Sendable, Hashable {
     /// The id of the process.
     public let process: Int32
-    /// The memory that it has in use (its resident set), in bytes, including pages that it shares with other processes.
+    /// The memory that the process has in use (its resident set), in bytes, including pages that it shares with others.
     public let residentBytes: Int
-    /// The processor time that all its threads have used since it was started.
+    /// The processor time that all threads of the process have used since it was started.
     public let processorTime: Duration
 }

@@ -19,25 +19,25 @@ final class Endpoint: @unchecked Sendable {
     let generation: Generation
     /// The address of the label, once it has been created.
     private let labelWord = Atomic<UInt>(0)
-    /// The index of its call counter; unique among the endpoints of the process.
+    /// The index of the endpoint's call counter; unique among the endpoints of the process.
     let number = ThreadContext.nextTally()
-    /// The fastest path by which it can be called.
+    /// The fastest path by which the endpoint can be called.
     let callPath: CallPath
     /// The largest number of parameters with which an action can use a fast path.
     static let fastParameters = 8
-    /// Whether new calls wait because its module is handing over its state, or is being started again.
+    /// Whether new calls wait because the module is handing over its state, or is being started again.
     let isBlocked = Atomic(false)
-    /// Whether it accepts any number of positional arguments and no named ones, as a callback does.
+    /// Whether the endpoint accepts any number of positional arguments and no named ones, as a callback does.
     let isVariadic: Bool
-    /// Whether its last argument, after the declared parameters, is a map of the named parameters that it does not
-    /// declare.
+    /// Whether the last argument, after the declared parameters, is a map of the named parameters that the action does
+    /// not declare.
     let hasRest: Bool
     let isAsync: Bool
     let isRemote: Bool
-    /// Whether it runs interceptors in place of an action.
+    /// Whether the endpoint runs interceptors in place of an action.
     let isStandIn: Bool
-    /// Whether it may declare a parameter in which the host passes information about a URL: a name that begins with
-    /// `_`.
+    /// Whether the action may declare a parameter in which the host passes information about a URL: a name that begins
+    /// with `_`.
     let asksAboutURL: Bool
 
     /// A path by which an endpoint can be called.
@@ -62,14 +62,14 @@ final class Endpoint: @unchecked Sendable {
         plugin_string(bytes: nameBytes.bytes + count + 1, count: nameBytes.count - UInt64(count) - 1)
     }
 
-    /// A sample of how long its calls took.
+    /// A sample of how long the endpoint's calls took.
     let durations = Durations()
     /// The source of the instance, for actions of a target that has instances.
     let instances: InstanceProvider?
     /// The demands of the action on other programs, which the guard checks.
     let demands: [String]
-    /// Whether it is code of a module and appears in the statistics. Callbacks, and the endpoints that stand in for an
-    /// action, do not.
+    /// Whether the endpoint is code of a module and appears in the statistics. Callbacks, and the endpoints that stand
+    /// in for an action, do not.
     private var isListed: Bool { !generation.isProgram && !isVariadic }
     /// Admits one call at a time, if the module or the target is serial.
     let gate: SerialGate?

@@ -12,12 +12,12 @@ final class Generation: @unchecked Sendable {
     let version: SemanticVersion
     /// The number of the generation, counted from 1 across all modules in the process; 0 is the program itself.
     let number: Int
-    /// The file in the plugins folder that it was loaded from.
+    /// The file in the plugins folder that the generation was loaded from.
     let file: String
     /// The staged copy that was opened.
     let stagedPath: String
     let manifest: ModuleManifest?
-    /// The loaded module that it was created from; `nil` for the program itself.
+    /// The loaded module that the generation was created from; `nil` for the program itself.
     let module: LoadedModule?
     /// The label for messages and the crash report: `ModuleA 1.0.0 (generation 3)`.
     let label: String
@@ -29,44 +29,47 @@ final class Generation: @unchecked Sendable {
 
     private(set) var targets: [String: [String: Endpoint]] = [:]
     private(set) var addresses: [Address] = []
-    /// The actions of its targets that handle events of the chain by prefix, longer prefixes first.
+    /// The actions of the module's targets that handle events of the chain by prefix, longer prefixes first.
     private(set) var prefixHandlers: [PrefixHandler] = []
     private(set) var routes: [RouteEntry] = []
     private(set) var services: [ServiceEntry] = []
-    /// The services that service files or the program declare for its targets; created when they are first needed.
+    /// The services that service files or the program declare for the module's targets; created when they are first
+    /// needed.
     let declaredServices = Mutex<[DeclaredServices.Declared: ServiceEntry]>([:])
     private(set) var types: [String: ObjectTypeEntry] = [:]
     private(set) var hooks: [String: Endpoint] = [:]
-    /// The handlers of its subscriptions, by event.
+    /// The handlers of the module's subscriptions, by event.
     private(set) var subscriptions: [String: Endpoint] = [:]
-    /// The interceptors that it offers, by name.
+    /// The interceptors that the module offers, by name.
     private(set) var interceptors: [String: Endpoint] = [:]
     private(set) var providers: [InstanceProvider] = []
-    /// The types of its callbacks, created when they are first needed.
+    /// The types of the module's callbacks, created when they are first needed.
     private let callbackTypes = Mutex(TwoForms<ObjectTypeEntry>())
-    /// Whether its `setUp` has succeeded.
+    /// Whether the hook `setUp` has succeeded.
     let isSetUp = Atomic(false)
-    /// Whether a synchronous step of its start did not return in time; nothing in it is called after that.
+    /// Whether a synchronous step of the start did not return in time; nothing in the generation is called after that.
     let isHanging = Atomic(false)
-    /// Whether its start was abandoned, or it stops: no further step of its start begins.
+    /// Whether the start was abandoned, or the generation stops: no further step of the start begins.
     let isEnding = Atomic(false)
     /// The code called last since the generation began to serve (`didStart`, subscribers to missed events); a change
-    /// may have gone on without waiting for it. The group is empty when that code and the code before it have ended.
+    /// may have continued without waiting for it. The group is empty when that code and the code before it have ended.
     let codeAfterStart = Mutex<DispatchGroup?>(nil)
 
-    /// The number of its objects and callbacks that still have a holder.
+    /// The number of the generation's objects and callbacks that still have a holder.
     let objectCount = Atomic<Int>(0)
-    /// The barrier that blocks new calls while it hands over its state.
+    /// The barrier that blocks new calls while the generation hands over its state.
     let barrier = Mutex<CallBarrier?>(nil)
-    /// Whether its objects no longer answer, because the time that they had after it was replaced or removed is over.
+    /// Whether the generation's objects can no longer be called, because ``HostConfiguration/objectTimeout`` has passed
+    /// since it was replaced or removed.
     let isRevoked = Atomic(false)
-    /// Whether the generation that replaced it has received its state.
+    /// Whether the generation has handed over its state to the one that replaced it.
     let hasHandedOver = Atomic(false)
-    /// The code that its start has called last, and when, in `CLOCK_MONOTONIC` nanoseconds.
+    /// The code that the start has called last, and when, in `CLOCK_MONOTONIC` nanoseconds.
     let startingCode = Mutex<(name: String, begin: Int64)?>(nil)
-    /// Whether it is being set up and initialised. During that time it sees a proposed table, and is in no other.
+    /// Whether the generation is being set up and initialised. During that time it sees a proposed table, and is in no
+    /// other.
     let isStarting = Atomic(false)
-    /// Whether its start goes on after the change that began it.
+    /// Whether the start continues after the change that began it.
     let isLate = Atomic(false)
     /// The number of the last sticky event that counts as posted before the module's start, and is delivered after it.
     /// Until the module has started, all events count as such.
@@ -206,7 +209,7 @@ final class Generation: @unchecked Sendable {
 // MARK: Life
 
 extension Generation {
-    /// The table that its calls read.
+    /// The table that calls of the generation read.
     var table: Registry.Kind {
         guard isStarting.load(ordering: .relaxed) else { return .published }
         return isLate.load(ordering: .relaxed) ? .late : .proposed

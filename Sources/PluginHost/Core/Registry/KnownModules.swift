@@ -6,7 +6,7 @@ import PluginFile
 final class KnownModules: Sendable {
     static let none = KnownModules([])
 
-    /// In the order in which they would start.
+    /// The modules in the order in which they would start.
     let modules: [LoadedModule]
     private let byName: [String: LoadedModule]
     private let targets: [String: Target]
@@ -45,7 +45,7 @@ final class KnownModules: Sendable {
 
     func module(named name: String) -> LoadedModule? { byName[name] }
 
-    /// Returns the modules with these names, as far as they are known.
+    /// Returns those modules with these names that are known.
     func modules(named names: Set<String>) -> [LoadedModule] { names.sorted().compactMap { byName[$0] } }
 
     /// Returns these modules without those that have the given names.
@@ -103,7 +103,7 @@ final class KnownModules: Sendable {
 
     func target(_ name: String) -> Target? { isEmpty ? nil : targets[name] }
 
-    /// Returns the module that would answer a call, if only by its action `notFound`; `nil` if none would.
+    /// Returns the module that would handle a call, if only by its action `notFound`; `nil` if none would.
     ///
     /// - Parameter isRemote: Whether only remote actions count.
     func module(answering target: plugin_string, _ action: plugin_string, isRemote: Bool = false) -> LoadedModule? {
@@ -111,7 +111,7 @@ final class KnownModules: Sendable {
         return module(answering: target.text, action.text, isRemote: isRemote)
     }
 
-    /// Returns the stand-in for the action that would answer a remote call; `nil` if none would.
+    /// Returns the stand-in for the action that would handle a remote call; `nil` if none would.
     func remoteEndpoint(_ target: plugin_string, _ action: plugin_string) -> (endpoint: Endpoint, isNotFound: Bool)? {
         guard !isEmpty, let found = self.target(target.text) else { return nil }
         for (name, isNotFound) in [(action.text, false), ("notFound", true)] {

@@ -14,16 +14,17 @@ final class LoadedModule: @unchecked Sendable {
     let outline: ModuleOutline
     /// The manifest; `nil` if the module is only registered and its manifest has not been needed yet.
     private let readManifest: Mutex<ModuleManifest?>
-    /// Its routes in the form of the registry.
+    /// The module's routes in the form of the registry.
     private(set) var routes: [RouteEntry]
     let description: UnsafePointer<plugin_module>
     /// The functions by name: `target/action`, `type#action`, `@hook`, `!event`, `~interceptor`.
     private(set) var functions: [String: plugin_function]
     /// The factories by target.
     private(set) var factories: [String: plugin_factory]
-    /// The process that runs its code, if it is isolated; the description then stands in for that of the module.
+    /// The process that runs the module's code, if the module is isolated; the description then stands in for that of
+    /// the module.
     let process: (any ModuleProcess)?
-    /// Whether its file was opened. If not, it has no description, functions or factories.
+    /// Whether the file was opened. If not, the module has no description, functions or factories.
     let isOpen: Bool
     /// The identity that a registered module and the module loaded from its file share if their manifests are equal.
     private(set) var registration = Registration()
@@ -31,10 +32,10 @@ final class LoadedModule: @unchecked Sendable {
     private let known: KnownManifest?
     /// The program of the host in which the module is known, which owns ``declared``.
     private let program: Generation?
-    /// The endpoints that stand in for its actions while it is only registered, by name.
+    /// The endpoints that stand in for the module's actions while it is only registered, by name.
     private let declared = Mutex<[String: Endpoint]>([:])
-    /// Whether a generation was created from it. Its globals are then no longer in their initial state, so the file is
-    /// loaded again before the module serves again.
+    /// Whether a generation was created from the module. Its globals are then no longer in their initial state, so the
+    /// file is loaded again before the module serves again.
     private(set) var isSpent = false
 
     init(
@@ -116,7 +117,7 @@ final class LoadedModule: @unchecked Sendable {
         }
     }
 
-    /// Whether it is known that no route of its manifest is dead.
+    /// Whether it is known that no route of the manifest is dead.
     var hasOnlyLiveRoutes: Bool { known.map { $0.read == nil } ?? false }
 
     /// The text of the manifest.

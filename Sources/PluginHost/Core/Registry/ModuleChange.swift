@@ -36,7 +36,7 @@ extension ListChange where Element == Generation {
     /// - Parameter lack: Returns whether a generation has no such part.
     func leaves(_ lack: (Generation) -> Bool) -> Bool { keepsOrder && gone.allSatisfy(lack) && new.allSatisfy(lack) }
 
-    /// Whether it concerns no more than an eighth of the generations.
+    /// Whether the change concerns no more than an eighth of the generations.
     func isSmall(among generations: [Generation]) -> Bool { (gone.count + new.count) * 8 <= generations.count }
 
     /// The change in the number of addresses.

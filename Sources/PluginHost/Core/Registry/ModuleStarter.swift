@@ -71,7 +71,7 @@ final class StartRequest: Sendable {
         }
     }
 
-    /// The modules whose calls wait for it. Empty once it has ended.
+    /// The modules whose calls wait for the start. Empty once it has ended.
     var callers: [Generation] { state.withLock(\.callers) }
 
     /// Whether the start of a generation is part of this one, so that the generation's code cannot wait for this one.
@@ -80,7 +80,7 @@ final class StartRequest: Sendable {
         return state.withLock { $0.outcome == nil && $0.lastNumber.map { generation.number > $0 } == true }
     }
 
-    /// Whether it has ended.
+    /// Whether the start has ended.
     var isOver: Bool { state.withLock { $0.outcome != nil } }
 
     /// Records that the module is being started now.

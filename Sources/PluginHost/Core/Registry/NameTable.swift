@@ -51,8 +51,8 @@ final class NameTable: @unchecked Sendable {
         }
     }
 
-    /// Makes a table that differs from another one in a few generations. Takes less time than making the same table
-    /// anew. This is the usual case: one module among many is added, replaced or removed.
+    /// Makes a table that differs from another one in a few generations. Takes less time than building the same table
+    /// from scratch. This is the usual case: one module among many is added, replaced or removed.
     ///
     /// - Parameters:
     ///   - before: The other table, which has no more than half and no less than an eighth of its slots in use with

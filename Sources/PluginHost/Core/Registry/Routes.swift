@@ -52,9 +52,9 @@ struct Routes: Sendable {
     /// Replaces all routes of a file; `nil` removes the file.
     mutating func set(_ entries: [RouteEntry]?, ofFile path: String) { files[path] = entries }
 
-    /// Determines anew which routes are registered. The routes of the program and of modules come first, then the files
-    /// in the order of their names: each file whole or not at all, depending on whether it conflicts with earlier
-    /// routes. The result depends only on what is present, never on the order in which it was added.
+    /// Determines from scratch which routes are registered. The routes of the program and of modules come first, then
+    /// the files in the order of their names: each file whole or not at all, depending on whether it conflicts with
+    /// earlier routes. The result depends only on what is present, never on the order in which it was added.
     mutating func rebuild(_ modules: [any RouteOwner]) {
         var next = declared(modules)
         refused = [:]

@@ -11,7 +11,7 @@ import PluginFile
 final class ServiceFactory: Sendable {
     /// The endpoint that makes an instance and replies with an object that has it. Called with `isFresh`.
     let endpoint: Endpoint
-    /// The type of the objects that it makes.
+    /// The type of the objects that the factory makes.
     let type: ObjectTypeEntry
 
     init(

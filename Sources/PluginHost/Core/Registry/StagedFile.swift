@@ -10,9 +10,9 @@ import Synchronization
 struct StagedFile: Sendable {
     /// The origin of a module. If two modules claim the same thing, the one whose source is listed first gets it.
     enum Source {
-        /// The program's code registers it.
+        /// A module that the program's code registers.
         case program
-        /// It is linked into the program, which finds it by its record.
+        /// A module that is linked into the program, and found by its record.
         case linked
         /// A file in a plugins folder.
         case file

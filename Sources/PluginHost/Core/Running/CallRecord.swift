@@ -83,8 +83,8 @@ struct CallRecord {
         }
     }
 
-    /// The time when it began, in nanoseconds of CLOCK_MONOTONIC_COARSE, which advances with CLOCK_MONOTONIC and is up
-    /// to a few milliseconds behind it.
+    /// The time when the call began, in nanoseconds of CLOCK_MONOTONIC_COARSE, which advances with CLOCK_MONOTONIC and
+    /// is up to a few milliseconds behind it.
     var since: Int64 { sinceWord.pointee.load(ordering: .relaxed) }
 
     /// The number of calls in the chain that led to this one, including this one, and the number of their call
@@ -192,7 +192,7 @@ struct CallRecord {
     }
 
     /// Replies with a result to a call that runs on this thread and was opened in its thread context. Returns false and
-    /// does nothing if the call was already answered.
+    /// does nothing if the call already has a reply.
     ///
     /// The reply need not be recorded in the thread context: ``open(_:_:deadline:in:)`` has stored the thread context
     /// as the replier, and a call that runs on this thread is already one of its ``ThreadContext/blockedCalls``.
@@ -237,7 +237,7 @@ struct CallRecord {
         }
     }
 
-    /// Returns whether the call belongs to a generation: only that generation's code may answer it.
+    /// Returns whether the call belongs to a generation: only that generation's code may reply to it.
     @inline(__always)
     func belongs(to generation: Generation) -> Bool {
         unretainedEndpoint?._withUnsafeGuaranteedRef { $0.generation === generation } ?? false
@@ -276,8 +276,8 @@ struct CallRecord {
     /// Sets the two users of a record of the pool: the running action, and the reply.
     func retain() { referencesWord.pointee.store(2, ordering: .releasing) }
 
-    /// Removes one user. Returns true for the last one. Of the two that ``retain()`` sets, the second finds that no
-    /// other user is left and need not subtract.
+    /// Removes one user. Returns true if it was the last one. The last of the two users that ``retain()`` sets need not
+    /// subtract, because it finds that no other user is left.
     func release() -> Bool {
         guard referencesWord.pointee.load(ordering: .acquiring) == 1 else {
             return referencesWord.pointee.subtract(1, ordering: .acquiringAndReleasing).newValue == 0

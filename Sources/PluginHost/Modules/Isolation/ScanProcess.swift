@@ -11,7 +11,7 @@ import PluginFile
 struct ScanProcess {
     /// What happened to a file, according to the process.
     enum Finding: Equatable {
-        /// The process has not begun with it, or reports something invalid.
+        /// The process has not begun with the file, or reports something invalid.
         case untouched
         case opening
         case entering
@@ -19,16 +19,16 @@ struct ScanProcess {
         case refused(reason: String)
         case hasNoEntry
 
-        /// Whether the process had not finished with it.
+        /// Whether the process had not finished with the file.
         var isUnfinished: Bool { [.untouched, .opening, .entering].contains(self) }
     }
 
     enum Ending: Equatable, CustomStringConvertible {
         case exited(Int32)
         case killed(signal: Int32)
-        /// It has made no progress for too long.
+        /// The process made no progress for too long.
         case overdue
-        /// Other code of the program has reaped it.
+        /// Other code of the program has reaped the process.
         case unknown
 
         /// What the process did, as the predicate of a sentence.
@@ -45,7 +45,7 @@ struct ScanProcess {
     struct Outcome {
         let findings: [Finding]
         let ending: Ending
-        /// The end of its output.
+        /// The end of the process's output.
         let lastWords: String
         /// The description of the module in the only file, if it was requested. It is not checked, and never freed.
         var description: UnsafePointer<plugin_module>?
@@ -56,7 +56,7 @@ struct ScanProcess {
         /// The module's notes about types; if the code of a type has ended the process, that type.
         var words = ""
 
-        /// The end of its output, as a sentence to append; empty if there was no output.
+        /// The end of the process's output, as a sentence to append; empty if there was no output.
         var lastSentence: String {
             let words = lastWords.split(separator: "\n").last.map(String.init) ?? ""
             return words.isEmpty ? "" : " Its last words: “\(words.shortened)”."

@@ -95,8 +95,8 @@ extension WorkerProcess {
         }
     }
 
-    /// Serves a request of the worker and answers it, unless a call on the channel is lost meanwhile. Returns false if
-    /// the request is not valid.
+    /// Serves a request of the worker and answers it, unless a call on the channel is lost in the meantime. Returns
+    /// false if the request is not valid.
     private func answer(
         _ request: inout plugin_wire_message, _ link: WorkerLink, _ channel: UInt32, isCancelled: Bool = false
     ) -> Bool {
@@ -153,9 +153,9 @@ extension WorkerProcess {
 
     /// Takes care of a channel whose call has not returned in time: refuses the worker's requests on it until the call
     /// returns. If it does not, ends the process.
+    ///
     /// - Parameter giveBack: Whether the channel was acquired for a call of the host, so that this thread can leave it
     ///   to another thread. Otherwise, this is the thread that serves the channel.
-    ///   to another one. Otherwise it is the thread that serves the channel.
     private func awaitReturn(_ link: WorkerLink, _ channel: UInt32, giveBack: Bool) {
         let lost = link.takeLost(channel)
         if lost.isSerial { lostSerialCalls.add(1, ordering: .acquiringAndReleasing) }

@@ -3,13 +3,13 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-// The errors of calls whose worker process does not answer.
+// The errors of calls to which the worker does not reply.
 
 extension WorkerProcess {
-    /// Answers a call of the host that the process has not answered.
+    /// Replies to a call of the host to which the process has not replied.
     func fail(_ token: plugin_token, _ ending: CallEnding) {
         guard let generation, let record = CallRecord(token: token), record.phase(of: token) != .over else { return }
-        // An asynchronous call that was running when the process ended is answered by `endCalls`.
+        // `endCalls` replies to an asynchronous call that was running when the process ended.
         if ending == .ended, record.endpoint?.isAsync == true { return }
         let title = record.endpoint?.title ?? "A function of \(generation.name)"
         answer(token, error(ending, title, generation), generation)
@@ -33,18 +33,15 @@ extension WorkerProcess {
     }
 
     private func crash(_ title: String, _ generation: Generation) -> PluginError {
-        PluginError(
-            .moduleCrashed,
-            "\(title) was not completed, because \(generation.name) is no longer running. \(ending ?? "") "
-                + "Whether the call has had an effect is unknown.")
+        .crash(of: title, generation, ending ?? "")
     }
 
     private func answer(_ token: plugin_token, _ error: PluginError, _ generation: Generation) {
         error.lend { _ = generation.calls.reject(token, $0.pointee, from: generation) }
     }
 
-    /// Ends the asynchronous calls that the module had begun and not answered, and cancels those that it has made.
-    /// Called once, after the end of the process. Does not wait for their callers, whose code may block.
+    /// Ends the asynchronous calls to which the module had not replied, and cancels those that it has made. Called
+    /// once, after the end of the process. Does not wait for their callers, whose code may block.
     func endCalls(of generation: Generation) {
         for record in runningCalls() where record.pointer.pointee.is_pooled != 0 {
             let token = record.token

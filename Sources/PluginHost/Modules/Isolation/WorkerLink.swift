@@ -18,7 +18,7 @@ final class WorkerLink: @unchecked Sendable {
         var factories: [UInt64?] = []
         /// The end of the module's time for the last of them, in nanoseconds of CLOCK_MONOTONIC.
         var limit: Int64 = 0
-        /// Whether one of the calls is serial, so that no other serial call may run meanwhile.
+        /// Whether one of the calls is serial, so that no other serial call may run until it ends.
         var isSerial = false
     }
 
@@ -124,7 +124,7 @@ final class WorkerLink: @unchecked Sendable {
 }
 
 extension PluginError {
-    /// The error of a module that cannot have a process of its own for lack of a resource.
+    /// The error of a module that cannot have a worker, for lack of a resource.
     static func noWorkerResource(_ what: String) -> PluginError {
         let reason = describe(errno: errno)
         return PluginError(

@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 
 /// The one-way messages of the host to a worker: outcomes of its requests, cancellations, the ends of objects. They are
-/// sent over a socket; what it does not take immediately waits here, so that no thread waits for the worker.
+/// sent over a socket; what the socket does not accept immediately waits here, so that no thread waits for the worker.
 final class WorkerOutbox: Sendable {
     fileprivate struct State {
         /// The socket; -1 after the end.

@@ -56,13 +56,13 @@ final class WorkerProcess: ModuleProcess, Sendable {
         var doom: String?
         /// The reason why the process has ended.
         var ending: String?
-        /// Whether it ended while it was still needed.
+        /// Whether the process ended while it was still needed.
         var hasCrashed = false
-        /// Whether the host no longer needs it.
+        /// Whether the host no longer needs the process.
         var isUnneeded = false
-        /// The parts of the sandbox that are missing; `nil` until it has reported them.
+        /// The parts of the sandbox that are missing; `nil` until the process has reported them.
         var missingProtections: [String]?
-        /// Whether its message about the file has come, and that message.
+        /// Whether the process's message about the file has come, and that message.
         var hasSpoken = false
         var first: First?
         var generation: Unmanaged<Generation>?
@@ -86,7 +86,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
     /// Whether the worker runs this program, so that modules in it share the Swift runtime of the program.
     var sharesRuntime: Bool { settings.program == WorkerProgram.thisProgram }
     var isDebugged: Bool { settings.awaitsDebugger != nil }
-    /// Whether its message about the file has not come yet.
+    /// Whether the process's message about the file has not come yet.
     var hasNotOpened: Bool { state.withLock { !$0.hasSpoken } }
     var hasCrashed: Bool { state.withLock(\.hasCrashed) }
     var lastWords: [String] { hasCrashed ? output.lastWords.lines : [] }

@@ -5,7 +5,7 @@ import Synchronization
 
 /// The start of the program `pluginhost-worker`, or of this program in its place.
 enum WorkerProgram {
-    /// This program, even if its file has been replaced.
+    /// The path of this program, even if its file has been replaced.
     static let thisProgram = "/proc/self/exe"
     /// Whether this program can be started in the place of `pluginhost-worker`, because it has called ``runIfAsked()``.
     static let isInThisProgram = Atomic(false)

@@ -132,7 +132,7 @@ extension CallRecord {
 }
 
 extension WorkerProcess {
-    /// Calls a function of the module, and answers the call if the process does not.
+    /// Calls a function of the module, and replies to the call if the process does not.
     fileprivate func call(
         _ message: inout plugin_wire_message, _ call: UnsafePointer<plugin_call>,
         _ arguments: UnsafePointer<plugin_value>?, _ count: UInt32

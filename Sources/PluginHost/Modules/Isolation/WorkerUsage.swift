@@ -4,7 +4,8 @@ import Synchronization
 
 extension WorkerProcess {
     var usage: ProcessUsage? {
-        // A duplicate of the descriptor, so that calls do not wait for this function, and nothing closes it meanwhile.
+        // A duplicate of the descriptor, so that calls do not wait for this function, and nothing closes it during the
+        // reading.
         let descriptor = state.withLock { $0.descriptor < 0 ? -1 : fcntl($0.descriptor, F_DUPFD_CLOEXEC, 0) }
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }

@@ -120,7 +120,7 @@ final class Workers: Sendable {
         }
     }
 
-    /// Logs that a file whose process waited for a debugger contains another module than expected.
+    /// Logs that a file whose process waited for a debugger contains a different module from the expected one.
     func tellOtherName(_ name: String, of file: StagedFile, debugged: String) {
         let message =
             "\(file.original) contains the module \(name.shortened) instead of \(debugged). Its process, which has waited "

@@ -10,14 +10,14 @@ struct KnownFile: Equatable, Sendable {
     let path: String
     /// The identity that the file had when it was read.
     let identity: FileIdentity
-    /// The digest of its content; see ``StagedFile/digest``.
+    /// The digest of the file's content; see ``StagedFile/digest``.
     let digest: UInt64
     let outcome: Outcome
 
     enum Outcome: Equatable, Sendable {
-        /// It contains a module.
+        /// The file contains a module.
         case module(ModuleFacts)
-        /// It could not be loaded, or has crashed, exited or hung in a scan process. It would fail again.
+        /// The file could not be loaded, or has crashed, exited or hung in a scan process. It would fail again.
         case failure(PluginError)
     }
 
@@ -25,16 +25,16 @@ struct KnownFile: Equatable, Sendable {
     struct ModuleFacts: Equatable, Sendable {
         let name: String
         let version: String
-        /// The version of the binary interface that it was built for.
+        /// The version of the binary interface that the module was built for.
         let abi: Version
-        /// The toolchain that built it; empty if it needs no Swift runtime.
+        /// The toolchain that built the module; empty if it needs no Swift runtime.
         let toolchain: String
-        /// The text of its manifest.
+        /// The text of the manifest.
         let manifest: KnownText
         /// The outline of the manifest, as ``ModuleOutline/bytes``; empty if the outline cannot be expressed so, or if
         /// a route is dead.
         let index: KnownText
-        /// The libraries that it finds through `$ORIGIN`.
+        /// The libraries that the module finds through `$ORIGIN`.
         let libraries: [Library]
     }
 
@@ -46,7 +46,7 @@ struct KnownFile: Equatable, Sendable {
     /// A library that a module brings along.
     struct Library: Equatable, Sendable {
         let path: String
-        /// The identity that it had when it was read.
+        /// The identity that the library had when it was read.
         let identity: FileIdentity
     }
 }

@@ -67,8 +67,8 @@ struct ModuleLoader {
     /// Opens a staged copy, in this process or in one of its own.
     ///
     /// - Parameters:
-    ///   - name: The name of the module, as far as it is known. A module that turns out to have another name is refused
-    ///     if it was opened in a process of its own, or should have been.
+    ///   - name: The name of the module, if it is known. A module that turns out to have another name is refused if it
+    ///     was opened in a process of its own, or should have been.
     ///   - suggested: The likely name if it is not known; `nil` for the one that the name of the file suggests.
     /// - Throws: `openFailed` or `invalidFile`; `deadlineExceeded` if its constructors do not return in time;
     ///   `outOfResources`; if it is opened in a process of its own, also the errors of ``load(_:_:)``.

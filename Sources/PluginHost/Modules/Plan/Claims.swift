@@ -58,7 +58,7 @@ struct Claims {
         }
     }
 
-    /// Enters the targets and services of a module that already serves. Its routes are in effect already.
+    /// Enters the targets and services of a module that already serves. Its routes are already in effect.
     mutating func keep(_ module: LoadedModule, _ file: String) {
         let outline = module.outline
         let owner = Owner(name: outline.name, file: file)

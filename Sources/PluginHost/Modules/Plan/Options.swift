@@ -145,7 +145,7 @@ extension Plan {
             return order.blocked
         }
 
-        /// Whether what a module claims is in effect already.
+        /// Whether what a module claims is already in effect.
         private func keeps(_ candidate: Candidate) -> Bool {
             candidate.served != nil || registered.contains(ObjectIdentifier(candidate.module.registration))
         }

@@ -45,7 +45,7 @@ struct Plan {
         serving.first?.module.isRegistered != true && serving.allSatisfy(\.outline.requirements.isEmpty)
     }
 
-    /// Whether none of the modules that the plan is not about has requirements, as far as that is known.
+    /// Whether it is known that none of the modules that the plan is not about has requirements.
     var othersAreFree: Bool { others?.modules.areFree == true }
 
     /// Whether modules have conflicting claims while a module of this plan has requirements. A plan of all modules,
@@ -318,7 +318,7 @@ struct Plan {
 }
 
 extension PluginError {
-    /// The error of a start that would have to wait for another one, which waits for it.
+    /// The error of a start that would need to wait for another one, which waits for it.
     static func circularStart(_ name: String, requiring other: String) -> PluginError {
         PluginError(
             .circularWait,

@@ -77,7 +77,7 @@ public struct PlannedChange: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The other modules that serve now and would no longer serve, or only in a lower version.
+    /// The other modules that serve now, and would no longer serve or would serve only in a lower version.
     var dependents: [String] {
         stopping.filter { $0.name != module }.map { "\($0.name) \($0.version)" }
             + starting.filter { start in

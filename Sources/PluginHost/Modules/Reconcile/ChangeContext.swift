@@ -15,7 +15,7 @@ final class ChangeContext: @unchecked Sendable {
     /// The waits of the thread that changes modules.
     let waits: ChangeWaits
     let runner: HookRunner
-    /// Threads that wait for hooks, so that a change does not have to.
+    /// The threads that wait for hooks, so that a change need not.
     private let waiters: HookRunner
     let announcements: Announcements
     let memoryWatch: MemoryWatch

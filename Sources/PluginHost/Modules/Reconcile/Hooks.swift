@@ -22,7 +22,7 @@ struct Hooks: Sendable {
     var patience: Duration { changePatience.time(configuration) }
     /// Whether the change waits for code of modules until it has returned or has exceeded its timeout.
     var waitsForAll: Bool { isPatient || configuration.hookPatience >= configuration.hookTimeout }
-    /// How long the change waits for code that is running already.
+    /// How long the change waits for code that is already running.
     var patienceWithOthers: Duration { waitsForAll ? configuration.hookTimeout : patience }
 
     /// Runs code that waits for a hook, on a thread of its own, and waits for it as long as the host's patience lasts.
@@ -292,7 +292,7 @@ struct StartedHook {
             // The call has a timeout of its own, after which it replies.
             return try outcome.wait(hooks.patience(with: hook.rawValue, of: generation, nil))
         } catch {
-            // The code of a module that cannot be started goes on, and is blamed until the host ends.
+            // The code of a module that cannot be started continues, and is blamed until the host ends.
             isOver =
                 hook == .didStart || error.code != .deadlineExceeded || monotonicNow() - start < timeout.nanoseconds
             if let crash = generation.crash(in: hook.rawValue) { throw crash }
@@ -372,7 +372,7 @@ extension Hooks {
     }
 
     /// Runs code of a module that was started, after earlier such code has ended, and logs its failure. When the
-    /// patience is over, the change goes on without the code.
+    /// patience is over, the change continues without the code.
     private func logLater(
         _ level: LogLevel, _ generation: Generation, _ body: @escaping @Sendable () throws(PluginError) -> Void
     ) {

@@ -3,7 +3,7 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// The modules that are being started: those of the current change, and those that earlier changes went on without.
+/// The modules that are being started: those of the current change, and those without which earlier changes continued.
 struct ModuleStarts: Sendable {
     /// The file whose constructors or entry function are running.
     var opened: OpenedFile?
@@ -36,7 +36,7 @@ struct ModuleStarts: Sendable {
         slow.filter { $0.value.outcome == nil }.mapValues(\.reason)
     }
 
-    /// The modules that are still starting, and that earlier changes went on without.
+    /// The modules that are still starting, and without which earlier changes continued.
     var going: [Newcomer] { slow.values.map(\.newcomer) + parked.values }
 
     /// Whether the module in the file is being started.
@@ -44,7 +44,7 @@ struct ModuleStarts: Sendable {
         record.module.map { batch.contains(ObjectIdentifier($0)) } == true
     }
 
-    /// Returns what runs in the module of a file, and for how long; `nil` if it is not in ``slow``.
+    /// Returns what is running in the module of a file, and for how long; `nil` if it is not in ``slow``.
     func note(on record: FileRecord) -> String? {
         record.module.flatMap { slow[ObjectIdentifier($0)]?.note }
     }
@@ -59,7 +59,7 @@ final class SlowStart: @unchecked Sendable {
     let newcomer: Newcomer
     /// The name of the hook.
     let hook: String
-    /// Whether the hook is one of the module that it replaces; none of its own is running.
+    /// Whether the hook is one of the module that is being replaced; no hook of the new module is running.
     let isOfPredecessor: Bool
     /// The time when the hook was called, in `CLOCK_MONOTONIC` nanoseconds.
     private let begin: Int64

@@ -87,14 +87,14 @@ struct Newcomers {
     }
 
     /// Waits for `didStart`, and the delivery of missed events, of a module that is to hand over its state. Returns
-    /// false if they have not ended in time: the change then goes on without the successor.
+    /// false if they have not ended in time: the change then continues without the successor.
     private func waitForStart(of old: Generation, _ patience: Duration) -> Bool {
         if old.waitForCodeAfterStart(within: patience) || context.hooks.waitsForAll { return true }
         context.patience.end()
         return false
     }
 
-    /// Goes on without a newcomer, since the module that is to hand over its state to it is still starting.
+    /// Continues without a newcomer, since the module that is to hand over its state to it is still starting.
     private mutating func leave(_ newcomer: Newcomer, behind old: Generation, after patience: Duration) {
         all[ObjectIdentifier(newcomer.candidate.module)] = nil
         let code = old.startingCode.withLock { $0 } ?? (name: "didStart", begin: monotonicNow())
@@ -108,7 +108,7 @@ struct Newcomers {
         }
     }
 
-    /// Creates a generation of a candidate and sets it up. Returns `nil` if that fails, or if its file had to be loaded
+    /// Creates a generation of a candidate and sets it up. Returns `nil` if that fails, or if the file must be loaded
     /// again.
     private mutating func setUp(_ candidate: Plan.Candidate) -> Generation? {
         let module = candidate.module

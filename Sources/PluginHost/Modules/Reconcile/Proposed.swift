@@ -4,7 +4,7 @@ import Synchronization
 
 /// The content of the table that is proposed to starting modules.
 struct Proposed {
-    /// In the order of their start.
+    /// The generations in the order of their start.
     private var generations: [Generation]
     private var known: KnownModules
     private let routeChange: RouteChange?

@@ -16,7 +16,7 @@ struct Publication {
     private let gone: [Served]
     /// The modules that are replaced.
     private let replaced: [Served]
-    /// What it makes unavailable, and why.
+    /// The modules that the publication makes unavailable, and why.
     private let unavailability: Unavailability
     /// The registered modules; `nil` if they stay the same.
     private let known: KnownModules?

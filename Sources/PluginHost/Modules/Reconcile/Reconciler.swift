@@ -68,7 +68,7 @@ struct Reconciler {
 
     // MARK: Hooks that do not return in time
 
-    /// Continues the starts that earlier changes went on without, if their hooks have returned.
+    /// Continues the starts for which earlier changes did not wait, if their hooks have returned.
     private mutating func takeReturned() {
         for newcomer in context.starts.parked.values { newcomers.add(newcomer) }
         context.starts.parked = [:]

@@ -59,7 +59,7 @@ struct Served: Sendable {
     /// The path of the file; updated when the file is renamed.
     var path: String
     let since: Date
-    /// Whether it is to be replaced by another generation of the same file.
+    /// Whether the generation is to be replaced by another one from the same file.
     var isRestarting = false
 
     init(_ generation: Generation, _ module: LoadedModule, path: String, since: Date = Date()) {

@@ -22,7 +22,7 @@ struct FileRecord {
         indirect case failed(PluginError, LoadedModule?)
         /// Carries the paths of the libraries that the file finds beside itself.
         indirect case quarantined(PluginError, libraries: [String])
-        /// Not a module, but a library that a module finds through `$ORIGIN`.
+        /// The file is not a module, but a library that a module finds through `$ORIGIN`.
         case library(of: String)
         case module(Loaded)
     }
@@ -60,7 +60,7 @@ struct FileRecord {
         return record
     }
 
-    /// Returns a record of the same file with another verdict, valid from now on; `nil` if that is its verdict already,
+    /// Returns a record of the same file with another verdict, valid from now on; `nil` if it already has that verdict,
     /// or the file contains no module.
     func decided(_ verdict: Verdict) -> FileRecord? {
         guard case .module(var loaded) = content, loaded.verdict != verdict else { return nil }

@@ -28,9 +28,9 @@ struct FolderContents: Sendable {
 
     /// The files that may have killed the last host.
     enum Suspects: Sendable {
-        /// They are tried once more, after all other files.
+        /// The files are tried once more, after all others.
         case deferred(Set<PathKey>)
-        /// They are tried as soon as they are found.
+        /// The files are tried as soon as they are found.
         case tried
     }
 

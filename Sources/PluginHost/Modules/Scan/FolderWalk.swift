@@ -32,7 +32,7 @@ struct FolderWalk {
         /// The path relative to the first folder.
         let name: String
         let path: String
-        /// Whether it is a symbolic link, or the file system does not report the type.
+        /// Whether the item is a symbolic link, or the file system does not report its type.
         let canBeLink: Bool
         /// The reason why the item has no valid name. In that case `name` and `path` are substitutes.
         var error: PluginError?

@@ -100,7 +100,7 @@ final class FolderWatcher: @unchecked Sendable {
         lookLater(beginnings)
     }
 
-    /// Opens the descriptor from which the kernel's change events are read, unless it is open already. This can fail
+    /// Opens the descriptor from which the kernel's change events are read, unless it is already open. This can fail
     /// for lack of descriptors and is retried with each periodic check.
     private func openDescriptor() {
         guard descriptor < 0 else { return }

@@ -1,14 +1,18 @@
 import CPluginHost
 import Glibc
 import PluginFile
+import Synchronization
 
 /// The files of registered modules, held so that a version which is replaced or deleted before it has started can be
 /// kept: the content of a file exists as long as the file is held, even if it no longer has a name. A file that is held
-/// is neither opened for reading nor copied.
+/// is neither opened for reading nor copied. Modules with libraries of their own are not held, since their files alone
+/// could not be put back.
 final class HeldFiles {
-    /// How many files are held at most. Each uses a descriptor; they never use more than a quarter of those that the
-    /// process may have.
+    /// How many files all hosts of the process hold at most. Each uses a descriptor; they never use more than a quarter
+    /// of those that the process may have.
     static let countMax = 256
+    /// How many files are held in the process.
+    private static let total = Atomic(0)
 
     /// A file that is held.
     struct File {
@@ -19,32 +23,41 @@ final class HeldFiles {
         /// A path that leads to the file whatever has happened to its name.
         var path: String { "/proc/self/fd/\(descriptor)" }
 
-        func close() { Glibc.close(descriptor) }
+        fileprivate init?(holding module: LoadedModule) {
+            let limit = min(countMax, ProcessLimits.descriptors / 4)
+            guard total.add(1, ordering: .relaxed).newValue <= limit else {
+                total.subtract(1, ordering: .relaxed)
+                return nil
+            }
+            (self.module, descriptor) = (module, plugin_host_hold(module.file))
+            guard descriptor >= 0, FileIdentity(path: path) == module.staged.identity else {
+                close()
+                return nil
+            }
+        }
+
+        func close() {
+            if descriptor >= 0 { Glibc.close(descriptor) }
+            total.subtract(1, ordering: .relaxed)
+        }
     }
 
-    /// By the name of the module.
+    /// The held files by the name of the module.
     private var files: [String: File] = [:]
 
     deinit { for file in files.values { file.close() } }
 
     var count: Int { files.count }
 
-    /// Holds the files of modules, as far as they are unchanged since they were read.
+    /// Holds those files of modules that have not changed since they were read.
     func hold(_ modules: [LoadedModule]) {
-        let limit = min(Self.countMax, ProcessLimits.descriptors / 4)
-        for module in modules where files[module.name]?.module !== module {
-            files.removeValue(forKey: module.name)?.close()
-            guard files.count < limit else { continue }
-            let descriptor = plugin_host_hold(module.file)
-            guard descriptor >= 0 else { continue }
-            let file = File(module: module, descriptor: descriptor)
-            if FileIdentity(path: file.path) == module.staged.identity {
-                files[module.name] = file
-            } else {
-                file.close()
-            }
+        for module in modules where files[module.name] == nil && module.staged.libraries.isEmpty {
+            files[module.name] = File(holding: module)
         }
     }
+
+    /// Holds a file again that ``take(unless:)`` has returned.
+    func putBack(_ file: File) { files[file.module.name] = file }
 
     /// Removes and returns the files of modules that are no longer needed. The caller must close them.
     func take(unless isNeeded: (LoadedModule) -> Bool) -> [File] {
@@ -58,7 +71,7 @@ extension ChangeContext {
     /// Holds the files of all registered modules.
     func holdFiles() { held.hold(registry.table.contents.known.modules) }
 
-    /// Holds the files of registered modules when there have been no changes for a while.
+    /// Holds the files of registered modules soon: two seconds after the first change since they were last held.
     func holdFilesLater() {
         guard !isHoldScheduled, !registry.table.contents.known.isEmpty else { return }
         isHoldScheduled = true

@@ -13,7 +13,7 @@ struct Rollback {
     /// The version to put back.
     fileprivate struct Return {
         let module: LoadedModule
-        /// The path at which it is put back.
+        /// The path at which the file is put back.
         let path: String
         /// The plugins folder of the path.
         let folder: String

@@ -30,7 +30,8 @@ struct VersionRetention {
             known.module(named: module.name).map { Plan.isSame($0, module) } == true
         }
         for file in gone {
-            defer { file.close() }
+            var isHeld = false
+            defer { if !isHeld { file.close() } }
             let module = file.module
             let served = context.serving.modules[module.name]
             guard served.map({ Plan.isSame($0.module, module) }) != true, !isInFolder(module) else { continue }
@@ -42,8 +43,13 @@ struct VersionRetention {
                 try context.disk.store.keep(
                     file: file.path, as: module.file, module: module.name, version: module.outline.version,
                     folder: module.file.parentFolder)
+                if context.drains.unkept.isEmpty { context.folders.problems[Self.problem] = nil }
             } catch {
                 context.reportProblem(error, Self.problem)
+                guard error.canPass else { continue }
+                // The next change of what is registered tries again.
+                context.held.putBack(file)
+                isHeld = true
             }
         }
     }
@@ -66,6 +72,7 @@ struct VersionRetention {
 
     /// Tries again to keep versions that could not be kept for lack of a resource, until that fails again.
     func keepAgain() {
+        keepHeld()
         while let first = context.drains.unkept.first {
             var problem: PluginError?
             do throws(PluginError) {
