@@ -10,7 +10,7 @@ final class BenchRecords: Sendable {
 
     func add(_ entry: LogEntry) { entries.withLock { $0.append(entry) } }
 
-    /// Records the changes until the host ends.
+    /// Records the changes until the host is shut down.
     func follow(_ changes: AsyncStream<HostChange>) {
         Task { [self] in
             for await change in changes { told.withLock { $0.append(change) } }

@@ -192,7 +192,7 @@ extension PluginGateway {
     /// Refuses a body that nobody would read.
     func checkNoBody(_ request: Request) throws(Problem) {
         guard request.hasBody else { return }
-        throw Problem(.invalidValue, "A request with the method \(request.method.rawValue) has no body here.")
+        throw Problem(.invalidValue, "A request with the method \(request.method.rawValue) may not have a body here.")
     }
 
     /// Runs what follows the reading of the body, and marks its errors.

@@ -2,7 +2,7 @@ public import PluginABI
 
 extension PluginError.Code {
     /// A call has come back to a mount that it has already passed with the same target and action: hosts mount each
-    /// other, or their modules call each other, in a circle.
+    /// other, or their modules call each other, in a cycle.
     public static let circularCall: Self = "circularCall"
     static let unauthorized: Self = "unauthorized"
     static let notRepresentable: Self = "notRepresentable"

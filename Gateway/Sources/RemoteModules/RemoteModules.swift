@@ -278,7 +278,7 @@ public struct RemoteStatus: Sendable {
     public struct Target: Sendable {
         /// The name of the target.
         public let name: String
-        /// The module of the other host that offers it; `nil` if it has not been reached yet.
+        /// The module that offers the target; `nil` if the other host has not been reached yet.
         public let module: String?
         /// The version of that module.
         public let version: String?

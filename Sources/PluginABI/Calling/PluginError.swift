@@ -22,7 +22,7 @@ public struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
         get { details?.source }
         set { details = .make(newValue, fault) }
     }
-    /// The problem with a value, until it is known which value that is. Not a part of the error's identity.
+    /// What is wrong with a value, until it is known which value that is. Not a part of the error's identity.
     var fault: ValueFault? {
         get { details?.fault }
         set { details = .make(source, newValue) }

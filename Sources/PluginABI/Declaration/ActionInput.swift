@@ -132,7 +132,7 @@ public struct InvocationInputs {
         return arguments[next]
     }
 
-    /// The rest, which the host passes as the last argument, whatever its place among the inputs.
+    /// The rest, which the host passes as the last argument, whatever its position among the inputs.
     @inlinable var rest: plugin_value {
         guard let arguments = call.arguments, call.count > 0 else { return plugin_value_null() }
         return arguments[call.count - 1]

@@ -26,10 +26,10 @@ public struct On: ManifestPart {
         case initialize = "init"
         /// Runs when all new modules have been initialised. An error is logged.
         case didStart
-        /// Runs before the module ends because a new version serves, the module is being removed, or the host stops.
+        /// Runs before the module ends because a new version serves, the module is removed, or the host shuts down.
         /// Calls continue while it runs.
         case willStop
-        /// Runs after the last call has ended, if the module was replaced or removed, or the host stops.
+        /// Runs after the last call has ended, if the module was replaced or removed, or the host shuts down.
         case tearDown
         /// Runs after `suspend`, if the replacement has failed for any reason: the module continues as before, and gets
         /// the calls that were waiting. The hook acquires again what `suspend` released.

@@ -121,7 +121,7 @@ extension Calls {
     /// Runs a call that can no longer be refused, in its record of this thread context, and frees the record
     /// afterwards.
     ///
-    /// - Parameter body: Answers the call with this token, or writes its result.
+    /// - Parameter body: Replies to the call with this token, or writes its result.
     @inline(__always)
     func runFast(
         _ endpoint: Endpoint, _ receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord,
@@ -280,7 +280,7 @@ extension Calls {
     private func refuseResult(_ kind: UInt32, _ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
         let failure =
             kind <= PLUGIN_KIND_DOUBLE
-            ? .deadlineExceeded(endpoint)  // Or it was answered before: then this error is not reported.
+            ? .deadlineExceeded(endpoint)  // Or it already has a reply: then this error is not reported.
             : PluginError(
                 .invalidResult,
                 "\(endpoint.title) wrote a value of the kind \(kind) as its result, which may only be null, a bool, an int "

@@ -21,7 +21,7 @@ extension Calls {
         }
     }
 
-    /// Answers a call with a result that must be checked, or whose caller may no longer wait.
+    /// Replies to a call with a result that must be checked, or whose caller may no longer wait.
     private func resolveSlow(
         _ record: CallRecord, _ token: plugin_token, _ result: UnsafePointer<plugin_value>, from module: Generation,
         _ isAwaited: Bool
@@ -74,7 +74,7 @@ extension Calls {
         return nil
     }
 
-    /// Answers a call of one of the host's own actions.
+    /// Replies to a call of one of the host's own actions.
     func answer(
         _ token: plugin_token, _ value: UnsafePointer<plugin_value>?, _ error: UnsafePointer<plugin_error>? = nil
     ) {

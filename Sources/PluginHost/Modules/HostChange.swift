@@ -31,10 +31,10 @@ public enum HostChange: Sendable, CustomStringConvertible {
     case drainOverdue(GenerationStatus)
     /// A generation was torn down.
     case retired(GenerationStatus)
-    /// A route file, given by its path, was read and declares this number of routes; 0 if it was removed.
+    /// A route file, given by its path, was read and declares this number of routes; 0 if it was deleted.
     /// ``PluginHost/routes`` lists those in effect; ``PluginHost/problems`` says why others are not.
     case routesChanged(String, Int)
-    /// A service file, given by its path, was read and declares this number of services; 0 if it was removed.
+    /// A service file, given by its path, was read and declares this number of services; 0 if it was deleted.
     /// ``PluginHost/problems`` says why some are not in effect.
     case servicesChanged(String, Int)
     /// The configuration of these modules was changed by ``PluginHost/updateConfiguration(_:)``.

@@ -74,7 +74,7 @@ struct ReplacementCheck: Sendable {
                 message + ", although the module hands its state over.",
                 advice: "Let 'suspend' reply with all state, and 'resume' take it.")
         } else {
-            result.notes.append(message + ": the module hands no state over, which 'suspend' and 'resume' do.")
+            result.notes.append(message + ": the module hands no state over; 'suspend' and 'resume' would do that.")
         }
     }
 

@@ -4,8 +4,8 @@ internal import PluginFile
 internal import PluginHost
 
 /// Inspects one file: by its seal, if it has one, which runs no code; otherwise in a process of its own, so that a
-/// crash or hang of the module only results in an error. This is a scan process or, for files that do not pass there, a
-/// child process of this program.
+/// crash or hang of the module only results in an error. That process is a scan process or, if none is tried or the
+/// file does not pass there, a child process that runs this program.
 struct Inspection: Sendable {
     static let defaultDeadline = Duration.seconds(10)
 

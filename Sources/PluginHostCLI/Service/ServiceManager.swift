@@ -34,7 +34,7 @@ final class ServiceManager: Sendable {
     /// Reports that the host scans its folders and reads its configuration again. ``ready(_:)`` ends that.
     func reloading() { send("RELOADING=1\nMONOTONIC_USEC=\(plugin_host_monotonic_microseconds())") }
 
-    /// Reports that the host ends.
+    /// Reports that the host shuts down.
     func stopping() {
         isStopped.store(true, ordering: .relaxed)
         send("STOPPING=1")

@@ -26,7 +26,7 @@ final class Admission: Sendable {
         deinit { admission.leave(module) }
     }
 
-    /// Counts a call for as long as its slot is retained.
+    /// Counts a call for as long as its slot is kept.
     ///
     /// - Parameter module: The module that the call leads to; `nil` if it leads to none.
     func enter(_ module: String?) throws(Problem) -> Slot {

@@ -39,7 +39,7 @@ extension PluginGateway {
     }
 
     /// Reads a cursor to its end, as lines, as fast as the client reads. Each element may take as long as a call.
-    /// An error ends the lines with an object that has the key `error`. The slot of the call is held until then.
+    /// An error ends the lines with an object that has the key `error`. The slot of the call is kept until then.
     private func lines(of object: Object, _ running: RunningCall) async throws(Problem) -> Response {
         let cursor = try await Cursor(object, running, limit: configuration.cursorLimit)
         let body = ResponseBody { writer in

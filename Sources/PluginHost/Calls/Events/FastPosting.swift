@@ -36,7 +36,7 @@ extension Calls {
             if let program = subscribers.program { deliver(post, to: program, thread, &delivery) }
             if let start { note(event, from: start) }
             delivery.lend { record.complete(token, $0, $1) }
-            record.close(token)  // Only the program might have answered, and it has never received the token.
+            record.close(token)  // Only the program might have replied, and it has never received the token.
             record.vacate()
             thread.pop()
             return true

@@ -72,7 +72,7 @@ final class Posting: Sendable {
         }
     }
 
-    /// Records that all subscribers have been called. Answers when they have ended, or immediately if `waits` is false.
+    /// Records that all subscribers have been called. Replies when they have ended, or immediately if `waits` is false.
     func endDelivery(waits: Bool) {
         let isLast = state.withLock { state in
             state.pending -= 1

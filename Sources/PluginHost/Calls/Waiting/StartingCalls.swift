@@ -41,7 +41,7 @@ extension Calls {
         guard start.wait(within: timeout) else {
             throw PluginError(
                 .deadlineExceeded,
-                "\(module.name) did not start within \(timeout). It continues to start; the call was not made.")
+                "\(module.name) did not start within \(timeout). It is still starting; the call was not made.")
         }
         try check(start, of: module, parent: parent, caller)
     }

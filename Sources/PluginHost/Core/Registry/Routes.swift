@@ -49,7 +49,7 @@ struct Routes: Sendable {
         return routes
     }
 
-    /// Replaces all routes of a file; `nil` removes the file.
+    /// Replaces all routes of a file; `nil` removes them.
     mutating func set(_ entries: [RouteEntry]?, ofFile path: String) { files[path] = entries }
 
     /// Determines from scratch which routes are registered. The routes of the program and of modules come first, then

@@ -50,7 +50,8 @@ struct Restart {
 
     /// Begins the restart of a module that has crashed. Does not block.
     ///
-    /// - Returns: What to do after the running calls have ended; `nil` if the module does not serve, or the host ends.
+    /// - Returns: What to do after the running calls have ended; `nil` if the module does not serve, or the host
+    ///   is shutting down.
     static func begin(of generation: Generation, _ context: ChangeContext) -> (@Sendable () -> Void)? {
         guard !context.isEnding.load(ordering: .acquiring),
             context.serves(generation), generation.module?.process?.setAwaitsRestart(true) == false

@@ -134,7 +134,7 @@ final class Workers: Sendable {
         for process in processes.withLock(\.self) where process.hasNotOpened { process.end() }
     }
 
-    /// Ends all processes when the host ends.
+    /// Ends all processes, for a host that is shut down.
     func endAll() {
         for process in processes.withLock(\.self) { process.end() }
     }

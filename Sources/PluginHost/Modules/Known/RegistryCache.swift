@@ -82,7 +82,7 @@ final class RegistryCache: Sendable {
         }
     }
 
-    /// Forgets what is known about the file at a path: it was removed, or what is known can no longer be relied on.
+    /// Forgets what is known about the file at a path: it was deleted, or what is known can no longer be relied on.
     func forget(_ path: String) {
         state.withLock { state in
             guard state.changes[path] != .some(nil) else { return }

@@ -59,7 +59,7 @@ enum RegistryLayout {
         var path: Slice
         var identity: Identity
         var digest: UInt64
-        /// 1 for a module, 0 for a failure.
+        /// 1 for a module, 0 for an error.
         var isModule: UInt32
         var abiMajor: UInt16 = 0
         var abiMinor: UInt16 = 0

@@ -41,7 +41,7 @@ extension ChangeContext {
         generation.isStarting.load(ordering: .relaxed) || waits.runsHook(generation)
     }
 
-    /// Starts all modules that are requested, or refuses the requests if the host is ending.
+    /// Starts all modules that are requested, or refuses the requests if the host is shutting down.
     func serveRequests() {
         if isEnding.load(ordering: .sequentiallyConsistent), queue.isCurrent { resumeStarts() }
         while let start = waits.next() { serve(start, isNested: false) }

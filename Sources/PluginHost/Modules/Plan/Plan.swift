@@ -263,7 +263,7 @@ struct Plan {
         return ranked
     }
 
-    /// Returns the place among the candidates of a module that serves, and whose content is no longer in a file. It
+    /// Returns where among the candidates to insert a module that serves, and whose content is no longer in a file. It
     /// precedes files with lower versions if the new content of its own file is unknown, or is a version that cannot be
     /// served; otherwise it is last.
     private static func place(of served: Served, behind ranked: [Candidate], _ record: FileRecord?) -> Int {

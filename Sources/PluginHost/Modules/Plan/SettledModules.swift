@@ -120,8 +120,8 @@ final class SettledModules {
     /// Returns the names of the modules that must be planned together, because they have changed or are to start, with
     /// the modules that require them and the registered modules that they require.
     ///
-    /// Returns `nil` if all modules must be planned: if these are more than half, or if several of them that do not
-    /// serve offer a service that one of them requires, since which of those starts depends on the order of all
+    /// Returns `nil` if all modules must be planned: if these are more than half, or if one of them requires a service
+    /// that is offered by several of them that do not serve, since which of those starts depends on the order of all
     /// modules.
     ///
     /// - Parameter wanted: The names of registered modules that are to start.

@@ -27,7 +27,7 @@ final class ChangeContext: @unchecked Sendable {
     /// Set when the host is started, before files or folders are accessed.
     var disk: Disk!
     var isStopped = false
-    /// Whether the host ends. May be accessed from any thread.
+    /// Whether the host is shutting down. May be accessed from any thread.
     let isEnding = Atomic<Bool>(false)
     var folders = FolderContents()
     var serving = Serving()

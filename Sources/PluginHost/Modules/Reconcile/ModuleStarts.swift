@@ -93,7 +93,7 @@ final class SlowStart: @unchecked Sendable {
 }
 
 extension ChangeContext {
-    /// Goes on without a module whose hook has not returned in time.
+    /// Continues without a module whose hook has not returned in time.
     ///
     /// - Parameter time: How long the change has waited for the hook.
     /// - Returns: What to do with the hook's result, on any thread.
@@ -131,7 +131,7 @@ extension ChangeContext {
         FolderUpdate(self).run([])
     }
 
-    /// Ends the starts that a stopping host does not wait for, before the modules that serve are stopped.
+    /// Ends the starts that the shutdown does not wait for, before the modules that serve are torn down.
     func endStarts() {
         for start in starts.slow.values where !start.isOfPredecessor {
             start.newcomer.generation.isEnding.store(true, ordering: .sequentiallyConsistent)

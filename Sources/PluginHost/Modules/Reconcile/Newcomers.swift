@@ -242,7 +242,7 @@ struct Newcomers {
 
     // MARK: Hooks that do not return in time
 
-    /// Goes on without a newcomer whose hook has not returned in time.
+    /// Continues without a newcomer whose hook has not returned in time.
     ///
     /// - Parameters:
     ///   - time: How long the change has waited for the hook.

@@ -34,7 +34,7 @@ struct Proposed {
         return next
     }
 
-    /// Returns the table that shows it.
+    /// Returns the table that shows this content.
     func table(after published: Table) -> Table {
         published.changed(routes: routeChange) { ($0.generations, $0.known) = (generations, known) }
     }

@@ -128,7 +128,7 @@ struct FolderWalk {
         return items
     }
 
-    /// Records an error for an entry whose name is not valid UTF-8, if it would be scanned under a valid name.
+    /// Records an error for an entry whose name is not valid UTF-8, if the entry would be scanned with a valid one.
     private mutating func refuse(
         _ name: String, _ path: String, _ relative: String, isFolder: Bool, _ items: inout [Item]
     ) {

@@ -4,7 +4,7 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// A watcher that reports changes in plugins folders: a file was written and closed, renamed or removed; a folder
+/// A watcher that reports changes in plugins folders: a file was written and closed, renamed or deleted; a folder
 /// disappeared, reappeared, or became readable again.
 ///
 /// It reports what to scan: files, or whole folders if anything in them may have changed, or if a file has disappeared
