@@ -165,6 +165,7 @@ struct ModuleLoader {
                         "\(file.original) cannot be opened: \(file.withOriginalPaths(reason))."
                             + ProcessLimits.explanation(of: reason)))
             }
+            ConformanceSearch.run()
             guard let symbol = dlsym(image, PLUGIN_ENTRY_SYMBOL) else {
                 return .failure(
                     PluginError(.invalidFile, "\(file.original) does not export \(PLUGIN_ENTRY_SYMBOL)."))
