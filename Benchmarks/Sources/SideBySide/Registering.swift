@@ -36,6 +36,7 @@ struct Registering {
         (rows[0].first, rows[1].first, rows[2].first) = (many[0], one[0], module[0])
         if size == 10_000 { rows[0].goal = Goal(atMost: 20) }
         rows[1].goal = Goal(atMost: 100)
+        if size == 10_000 { rows[2].goal = Goal(atMost: 50) }
         return rows
     }
 

@@ -23,8 +23,10 @@ struct Row: Codable {
     var goal = Goal()
     /// Ours divided by ours at the smallest size.
     var growth: Double?
-    /// The parts of the goal that are missed, in words; empty if the goal is reached.
+    /// The parts of the goal that are missed by more than ``tolerance``, in words; empty if there are none.
     var missed: [String] = []
+    /// Whether no part of the goal is missed, but one is too close to tell.
+    var isClose = false
 
     struct Other: Codable {
         let name: String
@@ -55,16 +57,24 @@ struct Row: Codable {
 
     /// Compares with the goal.
     mutating func judge() {
-        missed = []
-        if let limit = goal.atMost, comparable > limit { missed.append("≤ \(Row.text(limit)) \(unit)") }
-        if let limit = goal.timesFloor, let ratio, ratio > limit { missed.append("≤ \(Row.text(limit)) × floor") }
-        if let limit = goal.atLeast, ours < limit { missed.append("≥ \(Row.text(limit)) \(unit)") }
-        if let limit = goal.atLeastOfFloor, let ratio, ratio < limit { missed.append("≥ \(Row.text(limit)) × floor") }
-        if let limit = goal.growth, let growth, growth > limit { missed.append("growth ≤ \(Row.text(limit)) ×") }
-        if let name = goal.below, let peer = peers.first(where: { $0.name == name }), times(peer) >= 1 {
-            missed.append("below \(name)")
+        var parts: [(text: String, excess: Double)] = []
+        if let limit = goal.atMost { parts.append(("≤ \(Row.text(limit)) \(unit)", comparable / limit)) }
+        if let limit = goal.timesFloor, let ratio { parts.append(("≤ \(Row.text(limit)) × floor", ratio / limit)) }
+        if let limit = goal.atLeast { parts.append(("≥ \(Row.text(limit)) \(unit)", limit / ours)) }
+        if let limit = goal.atLeastOfFloor, let ratio {
+            parts.append(("≥ \(Row.text(limit)) × floor", limit / ratio))
         }
+        if let limit = goal.growth, let growth { parts.append(("growth ≤ \(Row.text(limit)) ×", growth / limit)) }
+        if let name = goal.below, let peer = peers.first(where: { $0.name == name }) {
+            parts.append(("below \(name)", times(peer)))
+        }
+        missed = parts.filter { $0.excess > 1 + Self.tolerance }.map(\.text)
+        isClose = missed.isEmpty && parts.contains { $0.excess > 1 - Self.tolerance }
     }
+
+    /// Figures that differ from a goal by no more than this fraction are not told apart from it, since two runs of the
+    /// same build differ by as much.
+    static let tolerance = 0.05
 
     /// The verdict in words; empty if the row has no goal.
     var verdict: String {
@@ -73,7 +83,7 @@ struct Row: Codable {
         if let limit = goal.floorAtMost, let floor = floors.first, floor.value > limit {
             return "not judged: \(floor.name) > \(Row.text(limit)) \(unit)"
         }
-        return missed.isEmpty ? "reached" : "MISSED"
+        return isClose ? "within 5 %" : missed.isEmpty ? "reached" : "MISSED"
     }
 
     /// The goal in words.

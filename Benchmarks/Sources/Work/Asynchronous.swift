@@ -8,7 +8,7 @@ extension Comparison {
         let parameters: Parameters = ["n": 7]
         return [
             Comparison(
-                "async action that completes at once", goal: Goal(timesFloor: 1.6), floors: [continuation],
+                "async action that completes at once", goal: Goal(timesFloor: 1.2), floors: [continuation],
                 async: { count in
                     var sum = 0
                     for _ in 0..<count { sum &+= try await host.call("Bench", "later", parameters).int ?? 0 }

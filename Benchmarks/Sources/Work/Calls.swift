@@ -23,7 +23,7 @@ extension Comparison {
         let parameters: Parameters = ["text": .string(text), "n": 7, "word": .string(word)]
         return Comparison(
             "call, three parameters ready made", size: size, peer: "named3",
-            goal: Goal(atMost: 150, below: "Qt invokeMethod"), floors: [pointer3, dictionary(closures)]
+            goal: Goal(atMost: 75, below: "Qt invokeMethod"), floors: [pointer3, dictionary(closures)]
         ) { count in
             var sum = 0
             for _ in 0..<count { sum &+= try host.perform("Bench", "three", parameters).int ?? 0 }
@@ -33,7 +33,7 @@ extension Comparison {
 
     private static func made(_ host: PluginHost, _ size: Int, _ closures: Closures) -> Comparison {
         Comparison(
-            "call, three parameters made for it", size: size, peer: "named3", goal: Goal(atMost: 240),
+            "call, three parameters made for it", size: size, peer: "named3", goal: Goal(atMost: 130),
             floors: [pointer3, dictionary(closures)]
         ) { count in
             var sum = 0
@@ -59,7 +59,7 @@ extension Comparison {
     private static func bound(_ host: PluginHost, _ size: Int) -> Comparison {
         let one = host.bind("Bench", "one")
         return Comparison(
-            "bound action, one int in, one int out", size: size, peer: "bound", goal: Goal(atMost: 25),
+            "bound action, one int in, one int out", size: size, peer: "bound", goal: Goal(below: "Qt QMetaMethod"),
             floors: [pointer1]
         ) { count in
             var sum = 0
@@ -80,7 +80,7 @@ extension Comparison {
             for _ in 0..<count { sum &+= try host.perform("Bench", "three", parameters).int ?? 0 }
             keep(sum)
         }
-        return Comparison("call from module to module, three ready", goal: Goal(timesFloor: 1.3), floors: [fromProgram])
+        return Comparison("call from module to module, three ready", goal: Goal(timesFloor: 1.1), floors: [fromProgram])
         {
             count in keep(try host.perform("Caller", "callBench", ["count": .int(count)]).int ?? 0)
         }

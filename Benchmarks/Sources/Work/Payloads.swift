@@ -13,7 +13,7 @@ extension Comparison {
             let ready: Parameters = ["count": .int(size)]
             return [
                 Comparison(
-                    "bytes in, their length out", size: size, goal: Goal(growth: 1.5),
+                    "bytes in, their length out", size: size, goal: Goal(growth: 1.2),
                     floors: [pointer(bytes), copy(bytes)]
                 ) { count in
                     var sum = 0

@@ -14,6 +14,14 @@ public enum RouteShape: String, Sendable {
         case .nested: "app://shop/area\(number / 1000)/shelf\(number / 10 % 100)/item\(number)"
         }
     }
+
+    /// The goal of opening a URL among `size` routes.
+    func goal(_ size: Int) -> Goal {
+        switch self {
+        case .oneLevel: Goal(atMost: size <= 10 ? 250 : 300)
+        case .nested: Goal(atMost: 350)
+        }
+    }
 }
 
 extension Comparison {
@@ -29,7 +37,7 @@ extension Comparison {
                 let urls = (0..<max(size, 1000)).map { "\(shape.path($0 % size))/42?q=lamp&r=small" }
                     .shuffled(using: &generator)
                 return Comparison(
-                    "open a URL, routes \(shape.rawValue)", size: size, goal: Goal(atMost: 600, growth: 1.5),
+                    "open a URL, routes \(shape.rawValue)", size: size, goal: shape.goal(size),
                     floors: [dictionary(urls)]
                 ) { count in
                     var (sum, next) = (0, 0)
