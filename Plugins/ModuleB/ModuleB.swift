@@ -15,10 +15,10 @@ struct ModuleB: Module {
 
             Action("slowly", .required("text", String.self), .optional("milliseconds", Int.self, default: 20)) {
                 text, milliseconds in
-                try await Task.sleep(for: .milliseconds(milliseconds))
+                try await Task.sleep(for: .milliseconds(min(milliseconds, 5_000)))
                 return String(text.reversed())
             }
-            .remote().summary("Replies after a delay, without blocking a thread.")
+            .remote().summary("Replies after a delay of at most five seconds, without blocking a thread.")
 
             Action("remember", .required("callback", Callback.self)) { callback in
                 remembered.withLock { $0.append(callback) }
@@ -45,7 +45,7 @@ struct ModuleB: Module {
             }
             .summary("Adds up bytes without copying them.")
 
-            Action("basket", .context()) { context in try context.object("Basket", BasketPage()) }
+            Action("basket", .context()) { context in try context.object(BasketPage()) }
                 .remote().summary("A page that collects the articles chosen on the pages above it.")
         }
 
