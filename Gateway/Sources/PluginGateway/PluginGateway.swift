@@ -144,8 +144,12 @@ public final class PluginGateway: Sendable {
     ) async throws(Problem) -> Response {
         switch target.path {
         case "/metrics": return try reading(request) { metricsResponse() }
-        case "/openapi.json": return try reading(request) { openAPIResponse() }
-        case "/modules.json": return try reading(request) { () throws(Problem) in try modulesResponse(request) }
+        case "/openapi.json":
+            let catalog = await catalog.typed()
+            return try reading(request) { openAPIResponse(catalog) }
+        case "/modules.json":
+            let offered = await catalog.typed().offered
+            return try reading(request) { () throws(Problem) in try modulesResponse(request, offered) }
         case "/events": return try reading(request) { () throws(Problem) in try eventsResponse(request, connection) }
         case _ where target.path.hasPrefix("/page/") && configuration.page != .off:
             return try await page(target, request, client, connection)

@@ -116,7 +116,7 @@ extension PluginHost {
         while true {
             guard let outcome = run(left, without) else { return nil }
             left = timeout - .nanoseconds(now() - start)
-            guard outcome.description != nil, case .killed = outcome.ending, without.count < crashesMax,
+            guard outcome.isDescribed, case .killed = outcome.ending, without.count < crashesMax,
                 !outcome.words.isEmpty, !without.contains(outcome.words), left > .zero
             else { return outcome }
             without.append(outcome.words)
@@ -206,13 +206,31 @@ extension PluginHost {
     private static func scan(
         _ staged: StagedFile, _ timeout: Duration
     ) throws(PluginError) -> (ScanProcess.Outcome, UnsafePointer<plugin_module>)? {
-        let workers = Workers(HostConfiguration(folders: [])) { _ in nil }
-        guard let program = try? workers.program(for: staged) else { return nil }
-        let outcome = retrying(within: timeout) { limit, without in
-            try? ScanProcess.run([staged], program: program, limit: limit, describes: true, without: without)
-        }
-        guard let outcome, let description = outcome.description else { return nil }
+        guard let outcome = scan(staged, HostConfiguration(folders: []), .description, timeout),
+            let description = outcome.description
+        else { return nil }
         return (outcome, description)
+    }
+
+    /// Derives the types of the module in a staged file, in a scan process.
+    ///
+    /// - Parameter timeout: How long the constructors, the entry function or the derivation may take.
+    /// - Returns: The manifest with types, unchecked; `nil` if there are none, or the process fails.
+    static func derivedTypes(
+        _ staged: StagedFile, _ configuration: HostConfiguration, _ timeout: Duration
+    ) -> String? {
+        let outcome = scan(staged, configuration, .types, timeout)
+        return outcome?.ending == .exited(0) ? outcome?.typedManifest : nil
+    }
+
+    private static func scan(
+        _ staged: StagedFile, _ configuration: HostConfiguration, _ details: ScanProcess.Details, _ timeout: Duration
+    ) -> ScanProcess.Outcome? {
+        let workers = Workers(configuration) { _ in nil }
+        guard let program = try? workers.program(for: staged) else { return nil }
+        return retrying(within: timeout) { limit, without in
+            try? ScanProcess.run([staged], program: program, limit: limit, details: details, without: without)
+        }
     }
 
     private static func report(

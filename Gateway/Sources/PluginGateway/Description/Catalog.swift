@@ -7,15 +7,18 @@ import Synchronization
 final class Catalog: Sendable {
     private struct State {
         var version = 0
+        /// The version of which the types are known.
+        var typed = -1
         var known: (version: Int, contents: Contents)?
     }
 
     private let host: PluginHost
+    private let types: TypedManifests
     private let state = Mutex(State())
     /// Held while the declarations are read.
     private let reading = Mutex(())
 
-    init(_ host: PluginHost) { self.host = host }
+    init(_ host: PluginHost) { (self.host, types) = (host, TypedManifests(host)) }
 
     /// Notes that the modules have changed.
     func invalidate() { state.withLock { $0.version += 1 } }
@@ -32,9 +35,23 @@ final class Catalog: Sendable {
     private func read() -> Contents {
         let (version, known) = state.withLock { ($0.version, $0.known) }
         if let known, known.version == version { return known.contents }
-        let contents = Contents(host)
+        let contents = Contents(host, types)
         state.withLock { $0.known = (version, contents) }
         return contents
+    }
+
+    /// The declarations, with the types that modules derive from their code.
+    func typed() async -> Contents {
+        let version = state.withLock { $0.typed == $0.version ? nil : $0.version }
+        if let version {
+            let isNew = await types.derive()
+            state.withLock { state in
+                let isCurrent = state.version == version
+                if isNew { state.version += 1 }
+                if isCurrent { state.typed = state.version }
+            }
+        }
+        return reading.withLock { _ in read() }
     }
 
     /// The declarations at one time.
@@ -51,10 +68,10 @@ final class Catalog: Sendable {
         /// How the routes of each pattern answer the methods.
         private var methods: [String: RouteMethods] = [:]
 
-        fileprivate init(_ host: PluginHost) {
+        fileprivate init(_ host: PluginHost, _ types: TypedManifests) {
             for status in host.modules where status.state == .active || status.state == .registered {
                 guard let name = status.name, let manifest = try? host.servedManifest(of: name),
-                    let value = try? Value(json: manifest.text)
+                    let value = try? Value(json: types.text(name, manifest))
                 else { continue }
                 modules.append(Module(name, value))
             }
@@ -67,12 +84,12 @@ final class Catalog: Sendable {
             where routes.contains(where: { $0.pattern.hasPrefix("\(scheme)://") || $0.pattern.hasPrefix("//") }) {
                 schemes.append(scheme)
             }
-            var types: [String: SchemaTypes] = [:]
+            var schemas: [String: SchemaTypes] = [:]
             let declared = routes.map { route in
                 let names = route.action.split(separator: "/").map(String.init)
                 guard names.count == 2, let found = action(names[0], names[1]) else { return Route(route, nil) }
-                let known = types[found.module.name] ?? SchemaTypes(found.module)
-                types[found.module.name] = known
+                let known = schemas[found.module.name] ?? SchemaTypes(found.module)
+                schemas[found.module.name] = known
                 return Route(route, (found.action, known))
             }
             for route in declared {

@@ -4,8 +4,8 @@ import PluginHost
 
 extension PluginGateway {
     /// `GET /openapi.json`: what the gateway serves at this moment.
-    func openAPIResponse() -> Response {
-        .text(OpenAPI(catalog.current, configuration).document.json, type: "application/json")
+    func openAPIResponse(_ catalog: Catalog.Contents) -> Response {
+        .text(OpenAPI(catalog, configuration).document.json, type: "application/json")
     }
 }
 

@@ -14,7 +14,9 @@ extension PluginGateway {
         switch target.path {
         case "/page/state": return try reading(request) { .page(pageState) }
         case "/page/statistics": return try reading(request) { .page(pageStatistics) }
-        case "/page/module": return try reading(request) { () throws(Problem) in .page(try pageModule(request)) }
+        case "/page/module":
+            let modules = await catalog.typed().modules
+            return try reading(request) { () throws(Problem) in .page(try pageModule(request, modules)) }
         case "/page/routes":
             _ = try reading(request) { .page(.null) }
             let response = Response.json(await pageRoutes.text(of: host)).ofPage

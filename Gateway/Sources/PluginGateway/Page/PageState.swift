@@ -31,11 +31,11 @@ extension PluginGateway {
     }
 
     /// `GET /page/module?name=…`: the actions of a module with what forms need, and its kept versions.
-    func pageModule(_ request: Request) throws(Problem) -> Value {
+    func pageModule(_ request: Request, _ modules: [Catalog.Module]) throws(Problem) -> Value {
         guard let name = request.uri.queryParameters.get("name") else {
             throw Problem(.missingParameter, "The query lacks the parameter “name”.")
         }
-        let module = catalog.current.modules.first { $0.name == name }
+        let module = modules.first { $0.name == name }
         let kept = host.keptVersions(of: name)
         guard module != nil || !kept.isEmpty || host.modules.contains(where: { $0.name == name }) else {
             throw Problem(.unknownModule, "There is no module “\(name.prefix(100))”.")

@@ -42,12 +42,23 @@ struct ScanProcess {
         }
     }
 
+    /// What is wanted of a module besides whether it can be opened.
+    enum Details {
+        case nothing
+        /// The manifest with the types that the module derives.
+        case types
+        /// The description, and the manifest with types.
+        case description
+    }
+
     struct Outcome {
         let findings: [Finding]
         let ending: Ending
         /// The end of the process's output.
         let lastWords: String
-        /// The description of the module in the only file, if it was requested. It is not checked, and never freed.
+        /// Whether the process has described the module in the only file.
+        var isDescribed = false
+        /// The description of that module, if it was requested. It is not checked, and never freed.
         var description: UnsafePointer<plugin_module>?
         /// The names of the modules according to the process, if they are wanted.
         var names: [String?] = []
@@ -82,12 +93,12 @@ struct ScanProcess {
     ///   - files: At most ``filesMax``.
     ///   - limit: How long the constructors or the entry function of a file may take.
     ///   - names: Whether the names of the modules are wanted.
-    ///   - describes: Whether the description of the module in the only file is wanted, with its types.
+    ///   - details: What is wanted of the module in the only file.
     ///   - without: The types that are not derived, so that their code does not run.
     /// - Throws: `openFailed` if the process cannot be started.
     static func run(
         _ files: some Collection<StagedFile>, program: String, limit: Duration, names: Bool = false,
-        describes: Bool = false, without: [String] = []
+        details: Details = .nothing, without: [String] = []
     ) throws(PluginError) -> Outcome {
         let memory = plugin_scan_create()
         guard memory >= 0 else { throw failure("its memory cannot be created", errno) }
@@ -102,8 +113,8 @@ struct ScanProcess {
         let seconds = Int((limit / .seconds(1) * Double(files.count)).rounded(.up)) + 1
         let started = Swift.Result { () throws(PluginError) in
             let arguments =
-                [describes ? "describe" : "scan", "\(getpid())", "\(seconds)"]
-                + files.map(\.path) + (describes ? [without.joined(separator: "\n")] : [])
+                [details != .nothing ? "describe" : "scan", "\(getpid())", "\(seconds)"]
+                + files.map(\.path) + (details != .nothing ? [without.joined(separator: "\n")] : [])
             return try spawn(program, arguments, memory, output: pipe[1])
         }
         close(pipe[1])
@@ -119,8 +130,8 @@ struct ScanProcess {
             scan: scan, count: files.count, id: id, descriptor: descriptor, output: pipe[0])
         var outcome = process.finish(limit)
         outcome.names = names ? process.names : files.map { _ in nil }
-        if describes, outcome.findings == [.passed] {
-            (outcome.description, outcome.typedManifest) = process.description
+        if details != .nothing, outcome.findings == [.passed] {
+            process.addDescription(to: &outcome, isFull: details == .description)
             outcome.words = process.reason(0)
         }
         return outcome
@@ -187,13 +198,14 @@ struct ScanProcess {
         return steps.reduce(0) { $0 + Int(min($1, PLUGIN_SCAN_PASSED.rawValue)) }
     }
 
-    /// The description, and the manifest with types.
-    private var description: (UnsafePointer<plugin_module>?, String?) {
+    /// - Parameter isFull: Whether the description itself is wanted.
+    private func addDescription(to outcome: inout Outcome, isFull: Bool) {
         var message = plugin_wire_message()
-        guard plugin_scan_get_description(scan, &message) == 0 else { return (nil, nil) }
+        guard plugin_scan_get_description(scan, &message) == 0 else { return }
         defer { plugin_wire_dispose(&message) }
-        let types = message.string(WorkerDescription.valueCount)
-        return (WorkerDescription.make(message, nil), types.flatMap { $0.count > 0 ? $0.text : nil })
+        outcome.isDescribed = true
+        outcome.typedManifest = message.string(WorkerDescription.valueCount).flatMap { $0.count > 0 ? $0.text : nil }
+        if isFull { outcome.description = WorkerDescription.make(message, nil) }
     }
 
     private func reason(_ file: UInt32) -> String {
