@@ -20,7 +20,7 @@ struct CallFailure: Sendable {
     /// - Parameter isRetried: Whether the call was sent twice.
     func error(isRetried: Bool) -> PluginError {
         var error = error
-        if isRetried, isUnanswered { error.message += " It was sent twice." }
+        if isRetried, effect != .known { error.message += " It was sent twice." }
         if effect == .unknown, !error.message.contains("is unknown") {
             error.message += " Whether the call took effect is unknown."
         }
