@@ -104,7 +104,8 @@ import Testing
     }
 
     /// The settings that README names.
-    private static let settings = URL(filePath: #filePath).appending(path: "../../../schemathesis.toml").standardized.path
+    private static let settings = URL(filePath: #filePath).appending(path: "../../../schemathesis.toml").standardized
+        .path
 
     /// Requests as the description allows them, and others that it forbids.
     @Test(.disabled(if: ProcessInfo.processInfo.environment["GATEWAY_SKIPS_SCHEMATHESIS"] != nil))
