@@ -104,7 +104,7 @@ extension EventOutcome {
         var raw = plugin_value_null()
         let owner = Parameters(positional: [value])
         withExtendedLifetime(owner) {
-            if let entry = try? owner.withEntries({ entries, _ in entries[0] }) { raw = entry.value }
+            if let entry = try? owner.entries.first { raw = entry.value }
             body(&raw)
         }
     }
