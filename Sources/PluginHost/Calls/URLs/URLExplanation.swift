@@ -65,7 +65,8 @@ extension Calls {
                         (url) throws(PluginError) in
                         if table.isStopped { throw table.isStopped(url) }
                         try explain(
-                            url, try url.readQuery(), given, isRemote: isRemote, method, table, isBrief: isBrief, &explanation)
+                            url, try url.readQuery(), given, isRemote: isRemote, method, table, isBrief: isBrief,
+                            &explanation)
                     }
                 }
             }
