@@ -122,12 +122,12 @@ import Testing
 
     @Test func `Parameters keep their order and names, and an empty name means a position`() throws {
         let parameters: Parameters = ["b": 1, "a": 2, "": 3]
-        let names = try parameters.withEntries { entries, count in (0..<count).map { entries[$0].key.text } }
+        let names = try parameters.lend { $0.map(\.key.text) }
         #expect(names == ["b", "a", ""])
         let positions: Parameters = [1, "two"]
-        #expect(try positions.withEntries { entries, count in (0..<count).map { entries[$0].key.count } } == [0, 0])
+        #expect(try positions.lend { $0.map(\.key.count) } == [0, 0])
         let none: Parameters = [:]
-        #expect(try none.withEntries { $1 } == 0)
+        #expect(try none.lend { $0.count } == 0)
     }
 
     @Test func `A literal of parameters mixes values, literals, variables, optionals and nil`() throws {
@@ -141,10 +141,9 @@ import Testing
             "value": value, "values": [1, "x", nil] as Value, "list": list, "numbers": [1, 2], "map": ["a": 1],
             "color": Color.red, "shape": Shape(), "bytes": Bytes([1]), "choice": list.isEmpty ? nil : list.count,
         ]
-        let named = try parameters.withEntries { entries, count in
+        let named = try parameters.lend { entries in
             Dictionary(
-                (0..<count).map { (entries[$0].key.text, Value(copying: entries[$0].value, host: noHost)) },
-                uniquingKeysWith: { $1 })
+                entries.map { ($0.key.text, Value(copying: $0.value, host: noHost)) }, uniquingKeysWith: { $1 })
         }
         #expect(
             named == [
@@ -154,9 +153,7 @@ import Testing
                 "shape": ["sides": 3], "bytes": .bytes([1]), "choice": 2,
             ])
         let plain: Parameters = [text, 1, 2.5, true, nil, value, some, none, .null]
-        let positional = try plain.withEntries { entries, count in
-            (0..<count).map { Value(copying: entries[$0].value, host: noHost) }
-        }
+        let positional = try plain.lend { $0.map { Value(copying: $0.value, host: noHost) } }
         #expect(positional == ["a text", 1, 2.5, true, nil, ["k": 1], 7, nil, nil])
     }
 
@@ -172,21 +169,21 @@ import Testing
             ([[] as [String]], []), ([[:] as [String: Int]], [:]),
         ]
         for (parameters, expected) in cases {
-            let arrived = try parameters.withEntries { entries, _ in Value(copying: entries[0].value, host: noHost) }
+            let arrived = try parameters.lend { Value(copying: $0[0].value, host: noHost) }
             #expect(arrived == expected)
         }
         var deepest: Value = 1
         for _ in 0..<PLUGIN_DEPTH_MAX { deepest = [deepest] }
-        #expect(try Parameters(positional: [deepest]).withEntries { $1 } == 1)
+        #expect(try Parameters(positional: [deepest]).lend { $0.count } == 1)
         let tooDeep: Parameters = [[deepest]]
-        let error = #expect(throws: PluginError.self) { try tooDeep.withEntries { $1 } }
+        let error = #expect(throws: PluginError.self) { try tooDeep.lend { $0.count } }
         #expect(error?.code == .invalidValue)
     }
 
     @Test func `A value that cannot be passed is named by the error of the call`() {
         let cases: [(Parameters, String)] = [(["big": UInt.max], "“big”"), ([1, UInt.max], "at position 2")]
         for (parameters, name) in cases {
-            let error = #expect(throws: PluginError.self) { try parameters.withEntries { $1 } }
+            let error = #expect(throws: PluginError.self) { try parameters.lend { $0.count } }
             #expect(error?.code == .invalidValue)
             #expect(error?.message.hasPrefix("The parameter \(name) cannot be passed. The value is 18446744") == true)
         }
@@ -195,7 +192,7 @@ import Testing
     @Test func `Bytes in parameters are lent without a copy`() throws {
         let bytes = Bytes(count: 1 << 20) { _ in }
         let parameters: Parameters = ["data": .bytes(bytes)]
-        let lent = try parameters.withEntries { entries, _ in UInt(bitPattern: entries.pointee.value.as.bytes) }
+        let lent = try parameters.lend { UInt(bitPattern: $0[0].value.as.bytes) }
         #expect(lent == bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) })
     }
 
@@ -249,8 +246,8 @@ import Testing
         var lent: Value?
         try value.lend { lent = Value(copying: $0, host: host) }
         let parameters = Parameters([("key", value)])
-        let encoded = try parameters.withEntries { entries, _ in
-            Value.list([.string(entries.pointee.key.text), Value(copying: entries.pointee.value, host: host)])
+        let encoded = try parameters.lend {
+            Value.list([.string($0[0].key.text), Value(copying: $0[0].value, host: host)])
         }
         if value == value { #expect(encoded == ["key", value] && lent == value) }
         return encoded[1]!

@@ -69,17 +69,17 @@ private struct Posted {
 
     static let completion: plugin_completion = { data, value, error in
         let posted = data!.assumingMemoryBound(to: Posted.self)
-        if let error {
-            posted.pointee.set(.failure(PluginError(error.pointee)))
-        } else if let delivered = value?.pointee.deliveredToAll {
+        if error == nil, let delivered = value?.pointee.deliveredToAll {
             posted.pointee.delivered = delivered
-        } else if let value {
-            posted.pointee.set(.success(EventOutcome(Value(copying: value.pointee, host: posted.pointee.host))))
+        } else {
+            posted.pointee.setOther(value, error)
         }
     }
 
-    private mutating func set(_ outcome: Result<EventOutcome, PluginError>) {
-        other = .passRetained(Other(outcome))
+    @inline(never)
+    private mutating func setOther(_ value: UnsafePointer<plugin_value>?, _ error: UnsafePointer<plugin_error>?) {
+        if value == nil, error == nil { return }
+        other = .passRetained(Other(Result(value, error, host: host).map { EventOutcome($0) }))
     }
 }
 
@@ -104,7 +104,7 @@ extension EventOutcome {
         var raw = plugin_value_null()
         let owner = Parameters(positional: [value])
         withExtendedLifetime(owner) {
-            if let entry = try? owner.withEntries({ entries, _ in entries[0] }) { raw = entry.value }
+            if let entry = try? owner.entries.first { raw = entry.value }
             body(&raw)
         }
     }
@@ -124,6 +124,7 @@ extension EventOutcome {
 extension plugin_value {
     /// The number of subscribers that received an event, if this is the outcome of an event for which no subscriber
     /// failed.
+    @inline(__always)
     fileprivate var deliveredToAll: Int? {
         guard kind == PLUGIN_KIND_MAP, count == 2, let entries = self.as.map, entries[0].key.equals("delivered"),
             entries[0].value.kind == PLUGIN_KIND_INT, entries[1].key.equals("failures"), entries[1].value.count == 0

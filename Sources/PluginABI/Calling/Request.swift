@@ -16,7 +16,9 @@ enum Address {
     /// The number of a bound action.
     case bound(plugin_bound_action)
 
-    /// Lends the request to `body` in the form in which it crosses the boundary.
+    /// Lends the request to `body` in the form in which it crosses the boundary. Inlined, because nearly every caller
+    /// knows which kind of address it is.
+    @inline(__always)
     func withRequest<Result>(
         _ parameters: Parameters, _ origin: CallOrigin, _ timeout: Duration?, flags: UInt32 = 0,
         method: RouteMethod? = nil,
@@ -26,70 +28,71 @@ enum Address {
         request.size = UInt32(MemoryLayout<plugin_request>.size)
         request.flags = flags | (origin == .remote ? PLUGIN_REQUEST_REMOTE : 0)
         request.timeout = timeout.map { max(1, $0.nanoseconds) } ?? 0
-        return try parameters.withEntries { (entries, count) throws(PluginError) in
-            request.parameters = entries
-            request.parameter_count = UInt64(count)
-            switch self {
-            case .action(let target, let action):
-                return target.withPluginString { target in
-                    action.withPluginString { action in
-                        request.address = PLUGIN_ADDRESS_ACTION
-                        request.target = target
+        let entries = try parameters.entries
+        defer { withExtendedLifetime(parameters) {} }
+        request.parameters = entries.baseAddress
+        request.parameter_count = UInt64(entries.count)
+        switch self {
+        case .action(let target, let action):
+            return target.withPluginString { target in
+                action.withPluginString { action in
+                    request.address = PLUGIN_ADDRESS_ACTION
+                    request.target = target
+                    request.action = action
+                    return body(&request)
+                }
+            }
+        case .url(let url), .objectURL(let url):
+            if case .objectURL = self { request.flags |= PLUGIN_REQUEST_OBJECT }
+            request.method = method?.number ?? 0
+            return url.withPluginString { url in
+                request.address = PLUGIN_ADDRESS_URL
+                request.target = url
+                return body(&request)
+            }
+        case .service(let name, let version, let action):
+            return name.withPluginString { name in
+                action.withPluginString { action in
+                    (version ?? "").withPluginString { version in
+                        request.address = PLUGIN_ADDRESS_SERVICE
+                        request.target = name
                         request.action = action
+                        request.version = version
                         return body(&request)
                     }
                 }
-            case .url(let url), .objectURL(let url):
-                if case .objectURL = self { request.flags |= PLUGIN_REQUEST_OBJECT }
-                request.method = method?.number ?? 0
-                return url.withPluginString { url in
-                    request.address = PLUGIN_ADDRESS_URL
-                    request.target = url
-                    return body(&request)
-                }
-            case .service(let name, let version, let action):
-                return name.withPluginString { name in
-                    action.withPluginString { action in
-                        (version ?? "").withPluginString { version in
-                            request.address = PLUGIN_ADDRESS_SERVICE
-                            request.target = name
-                            request.action = action
-                            request.version = version
-                            return body(&request)
-                        }
-                    }
-                }
-            case .event(let name, let isSticky):
-                if isSticky { request.flags |= PLUGIN_REQUEST_STICKY }
-                return name.withPluginString { name in
-                    request.address = PLUGIN_ADDRESS_EVENT
-                    request.target = name
-                    return body(&request)
-                }
-            case .chain(let event, let origin):
-                return event.withPluginString { event in
-                    request.address = PLUGIN_ADDRESS_CHAIN
-                    request.target = event
-                    request.object = origin?.handle ?? 0
-                    return withExtendedLifetime(origin) { body(&request) }
-                }
-            case .bound(let number):
-                request.address = PLUGIN_ADDRESS_BOUND
-                request.object = number
+            }
+        case .event(let name, let isSticky):
+            if isSticky { request.flags |= PLUGIN_REQUEST_STICKY }
+            return name.withPluginString { name in
+                request.address = PLUGIN_ADDRESS_EVENT
+                request.target = name
                 return body(&request)
-            case .object(let object, let action):
-                return action.withPluginString { action in
-                    request.address = PLUGIN_ADDRESS_OBJECT
-                    request.object = object.handle
-                    request.action = action
-                    return withExtendedLifetime(object) { body(&request) }
-                }
+            }
+        case .chain(let event, let origin):
+            return event.withPluginString { event in
+                request.address = PLUGIN_ADDRESS_CHAIN
+                request.target = event
+                request.object = origin?.handle ?? 0
+                return withExtendedLifetime(origin) { body(&request) }
+            }
+        case .bound(let number):
+            request.address = PLUGIN_ADDRESS_BOUND
+            request.object = number
+            return body(&request)
+        case .object(let object, let action):
+            return action.withPluginString { action in
+                request.address = PLUGIN_ADDRESS_OBJECT
+                request.object = object.handle
+                request.action = action
+                return withExtendedLifetime(object) { body(&request) }
             }
         }
     }
 }
 
 extension HostContext {
+    @inline(__always)
     func perform(
         _ address: Address, _ parameters: Parameters, origin: CallOrigin = .local, timeout: Duration? = nil,
         method: RouteMethod? = nil
@@ -168,7 +171,9 @@ private struct SynchronousOutcome {
 
     static let completion: plugin_completion = { data, value, error in
         let outcome = data!.assumingMemoryBound(to: SynchronousOutcome.self)
-        outcome.pointee.result = Result(value, error, host: outcome.pointee.host)
+        let result = Result(value, error, host: outcome.pointee.host)
+        // Not assigned, because the null that is there need not be released.
+        withUnsafeMutablePointer(to: &outcome.pointee.result) { $0.initialize(to: result) }
     }
 }
 

@@ -4,11 +4,19 @@ extension Value {
     /// Copies a borrowed value. The host guarantees that a value it passes on has valid UTF-8, known kinds, and at most
     /// `PLUGIN_DEPTH_MAX` levels.
     public init(copying raw: plugin_value, host: UnsafePointer<plugin_host>) {
-        let count = Int(raw.count)
         switch raw.kind {
         case PLUGIN_KIND_BOOL: self = .bool(raw.as.boolean != 0)
         case PLUGIN_KIND_INT: self = .int(Int(raw.as.integer))
         case PLUGIN_KIND_DOUBLE: self = .double(raw.as.real)
+        default: self.init(copyingContents: raw, host)
+        }
+    }
+
+    /// Copies a value other than a scalar. A separate function, because it saves more registers.
+    @inline(never)
+    private init(copyingContents raw: plugin_value, _ host: UnsafePointer<plugin_host>) {
+        let count = Int(raw.count)
+        switch raw.kind {
         case PLUGIN_KIND_STRING:
             self = .string(
                 String(decoding: UnsafeRawBufferPointer(start: raw.as.string, count: count), as: UTF8.self))

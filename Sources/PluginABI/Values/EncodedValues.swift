@@ -20,9 +20,6 @@
         init(owners: [AnyObject] = [], failure: PluginError? = nil) { (self.owners, self.failure) = (owners, failure) }
     }
 
-    /// The encoding of no values.
-    @usableFromInline static let none = EncodedValues(UnsafeBufferPointer<(String, Value)>(start: nil, count: 0))
-
     /// Encodes named values. An empty name means "by position".
     @usableFromInline init(_ entries: UnsafeBufferPointer<(String, Value)>) {
         var size = Size(entries.count)

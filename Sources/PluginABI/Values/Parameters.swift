@@ -13,12 +13,13 @@
 public struct Parameters: Sendable {
     // Here, `Value` alone would mean the associated type of ExpressibleByDictionaryLiteral.
 
-    @usableFromInline let encoded: EncodedValues
+    /// The values; `nil` if there are none.
+    @usableFromInline let encoded: EncodedValues?
 
     /// Makes parameters from named values, in order. An empty name means "by position". If a name occurs more than
     /// once, the first one counts.
     @inlinable public init(_ entries: [(String, PluginABI.Value)]) {
-        encoded = entries.isEmpty ? .none : entries.withUnsafeBufferPointer { EncodedValues($0) }
+        encoded = entries.isEmpty ? nil : entries.withUnsafeBufferPointer { EncodedValues($0) }
     }
 
     /// Makes parameters from named values.
@@ -28,7 +29,7 @@ public struct Parameters: Sendable {
 
     /// Makes parameters from values in the order in which the action declares its parameters.
     @inlinable public init(positional values: [PluginABI.Value]) {
-        encoded = values.isEmpty ? .none : values.withUnsafeBufferPointer { EncodedValues(positional: $0) }
+        encoded = values.isEmpty ? nil : values.withUnsafeBufferPointer { EncodedValues(positional: $0) }
     }
 }
 
@@ -37,14 +38,14 @@ extension Parameters: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral 
 
     /// Makes parameters from a literal with names.
     @inlinable public init(dictionaryLiteral elements: (String, (any ValueConvertible)?)...) {
-        encoded = elements.isEmpty ? .none : elements.withUnsafeBufferPointer { EncodedValues(literal: $0) }
+        encoded = elements.isEmpty ? nil : elements.withUnsafeBufferPointer { EncodedValues(literal: $0) }
     }
 
     /// Makes parameters from a literal in the order in which the action declares its parameters.
     @inlinable public init(arrayLiteral elements: (any ValueConvertible)?...) { self.init(literal: elements) }
 
     @inlinable init(literal elements: [(any ValueConvertible)?]) {
-        encoded = elements.isEmpty ? .none : elements.withUnsafeBufferPointer { EncodedValues(literal: $0) }
+        encoded = elements.isEmpty ? nil : elements.withUnsafeBufferPointer { EncodedValues(literal: $0) }
     }
 }
 
@@ -71,13 +72,24 @@ extension Optional where Wrapped == any ValueConvertible {
 }
 
 extension Parameters {
+    /// The entries in the form in which they cross the boundary, valid as long as the parameters, or a copy of them.
+    ///
+    /// - Throws: The reason why the values cannot be passed.
+    @inline(__always)
+    package var entries: UnsafeBufferPointer<plugin_entry> {
+        get throws(PluginError) {
+            guard let encoded else { return UnsafeBufferPointer(start: nil, count: 0) }
+            let count = encoded.entryCount
+            if count == 0, let failure = encoded.failure { throw failure }
+            return UnsafeBufferPointer(start: encoded.entries, count: count)
+        }
+    }
+
     /// Lends the entries to `body` in the form in which they cross the boundary.
-    package func withEntries<Result>(
-        _ body: (UnsafePointer<plugin_entry>, Int) throws(PluginError) -> Result
+    package func lend<Result>(
+        _ body: (UnsafeBufferPointer<plugin_entry>) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
-        let count = encoded.entryCount
-        if count == 0, let failure = encoded.failure { throw failure }
-        defer { withExtendedLifetime(encoded) {} }
-        return try body(encoded.entries, count)
+        defer { withExtendedLifetime(self) {} }
+        return try body(try entries)
     }
 }

@@ -8,8 +8,8 @@ public protocol ActionParameter: SendableMetatype {
 }
 
 extension ActionParameter {
-    /// Reads an argument like the initialiser, but reads scalars without a conversion. (Where this is inlined, the
-    /// compiler knows the type and removes the other branches; it does not inline the initialiser of a protocol.)
+    /// Reads an argument like the initialiser, but reads scalars and text without a conversion. (Where this is inlined,
+    /// the compiler knows the type and removes the other branches; it does not inline the initialiser of a protocol.)
     @inlinable @inline(__always)
     static func read(_ raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError) -> Self {
         if Self.self == Int.self, raw.kind == PLUGIN_KIND_INT {
@@ -18,6 +18,10 @@ extension ActionParameter {
         if Self.self == Double.self, raw.kind == PLUGIN_KIND_DOUBLE { return unsafeBitCast(raw.as.real, to: Self.self) }
         if Self.self == Bool.self, raw.kind == PLUGIN_KIND_BOOL {
             return unsafeBitCast(raw.as.boolean != 0, to: Self.self)
+        }
+        if Self.self == String.self, raw.kind == PLUGIN_KIND_STRING {
+            let bytes = UnsafeRawBufferPointer(start: raw.as.string, count: Int(raw.count))
+            return unsafeBitCast(String(decoding: bytes, as: UTF8.self), to: Self.self)
         }
         return try Self(borrowing: raw, host: host)
     }

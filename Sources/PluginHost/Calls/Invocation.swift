@@ -123,7 +123,7 @@ extension Calls {
     ///
     /// - Parameter body: Replies to the call with this token, or writes its result.
     @inline(__always)
-    func runFast(
+    private func runFast(
         _ endpoint: Endpoint, _ receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord,
         _ body: (plugin_token, UnsafeMutablePointer<plugin_value>) -> Void
     ) {
@@ -137,7 +137,7 @@ extension Calls {
 
     /// Opens the call's record of this thread context, runs `body`, which must reply to the call, and frees the record.
     @inline(__always)
-    private func inRecord<Result>(
+    func inRecord<Result>(
         _ endpoint: Endpoint, _ receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord,
         _ body: (plugin_token) -> Result
     ) -> Result {

@@ -64,6 +64,7 @@ struct URLOutline {
 
     /// The number of bytes that `URLText` needs for its pieces: for lists of segments and items, and for decoded text.
     /// In UTF-8, converting a text to lower case can make it up to three times as long.
+    @inline(__always)
     var memory: Int {
         (slashes + 1) * MemoryLayout<RawText>.stride + items * MemoryLayout<URLText.Item>.stride
             + schemeEnd + (pathStart - hostStart) * 4

@@ -18,10 +18,8 @@ struct URLText {
     private(set) var path = RawText(start: nil, count: 0)
     /// The segments between the slashes of the path.
     private(set) var segments = UnsafeBufferPointer<RawText>(start: nil, count: 0)
-    /// The items of the query, after ``takeQuery()`` was called.
-    private(set) var query = UnsafeBufferPointer<Item>(start: nil, count: 0)
 
-    // The query that ``takeQuery()`` parses, the memory for its items, and whether the URL contains escapes.
+    // The query that ``readQuery()`` parses, the memory for its items, and whether the URL contains escapes.
     private var rawQuery = RawText(start: nil, count: 0)
     private let items: UnsafeMutablePointer<Item>
     private let isEscaped: Bool
@@ -31,6 +29,9 @@ struct URLText {
         let name: RawText
         let value: RawText
     }
+
+    /// The items of a query, in order.
+    typealias Query = UnsafeBufferPointer<Item>
 
     /// The default length limit of URLs in bytes.
     static let defaultLength = 16_384
@@ -49,7 +50,7 @@ struct URLText {
     @inline(__always)
     static func readPath<Result>(
         _ bytes: RawText, longest: Int, scheme: @autoclosure () -> String?,
-        _ body: (inout URLText) throws(PluginError) -> Result
+        _ body: (URLText) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         let outline = try URLOutline(bytes, longest: longest)
         var added: String?
@@ -57,15 +58,13 @@ struct URLText {
             added = scheme()
             if added == nil { throw .hasNoScheme(bytes) }
         }
-        return try withUnsafeTemporaryAllocation(
-            byteCount: outline.memory + (added?.utf8.count ?? 0), alignment: 16
-        ) { (memory) throws(PluginError) in
-            var url = try URLText(bytes, outline, memory, added)
-            return try body(&url)
+        let words = (outline.memory + (added?.utf8.count ?? 0) + 7) / 8
+        return try withTemporaryMemory(of: UInt64.self, capacity: words) { (memory) throws(PluginError) in
+            try body(try URLText(bytes, outline, UnsafeMutableRawBufferPointer(memory), added))
         }
     }
 
-    /// Parses a URL and lends the pieces to `body`.
+    /// Parses a URL, and lends the pieces, apart from the items of its query, to `body`.
     ///
     /// - Parameters:
     ///   - longest: How many bytes the URL may have.
@@ -77,7 +76,7 @@ struct URLText {
     ) throws(PluginError) -> Result {
         try text.withRawText { (bytes) throws(PluginError) in
             try readPath(bytes, longest: longest, scheme: scheme) { (url) throws(PluginError) in
-                try url.takeQuery()
+                _ = try url.readQuery()
                 return try body(url)
             }
         }
@@ -146,13 +145,14 @@ struct URLText {
 
     // MARK: The query
 
-    /// Parses the query. Must be called at most once, since there is memory for only one decoding. A call parses
-    /// the query last, while the data that the path leads to is being fetched from memory.
+    /// Parses the query. A call parses the query last, while the data that the path leads to is being fetched from
+    /// memory.
     ///
     /// - Throws: `invalidURL`, with the position of the error.
     @inline(__always)
-    mutating func takeQuery() throws(PluginError) {
+    func readQuery() throws(PluginError) -> Query {
         let query = rawQuery
+        var decoder = decoder
         var (count, start) = (0, 0)
         while start < query.count {
             var equals = -1
@@ -174,6 +174,6 @@ struct URLText {
             }
             start = end + 1
         }
-        self.query = UnsafeBufferPointer(start: items, count: count)
+        return Query(start: items, count: count)
     }
 }

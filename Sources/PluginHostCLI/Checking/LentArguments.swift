@@ -16,8 +16,9 @@ struct LentArguments {
         else { return nil }
         (self.memory, entries) = (memory, UnsafeBufferPointer(start: nil, count: 0))
         do throws(PluginError) {
-            try parameters.withEntries { (first, count) throws(PluginError) in
-                entries = UnsafeBufferPointer(start: try copy(first, count), count: count)
+            try parameters.lend { (given) throws(PluginError) in
+                guard let first = given.baseAddress else { return }
+                entries = UnsafeBufferPointer(start: try copy(first, given.count), count: given.count)
             }
         } catch {
             takeAway()

@@ -122,7 +122,12 @@ extension Calls {
         let endpoint = EventHandlerBox.endpoint(of: type)
         _ = posting.deliver(to: endpoint) { receiver in
             guard endpoint.isAsync else {
-                run(handler, instance, endpoint, parameters(of: post), post, receiver, ThreadContext.current)
+                run(handler, instance, endpoint, parameters(of: post), post, ThreadContext.current) { thrown in
+                    receiver.receive { () throws(PluginError) in
+                        if let thrown { throw thrown }
+                        return .null
+                    }
+                }
                 return true
             }
             var argument = plugin_entry()

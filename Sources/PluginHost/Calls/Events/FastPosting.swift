@@ -138,8 +138,8 @@ extension Calls {
                 let since = index == 0 ? post.since : plugin_host_coarse_now()
                 guard let reached = reach(subscriber, post, since, receiver, thread) else { continue }
                 delivery.delivered += 1
-                guard failure.pointee != nil else { continue }
-                note(failure, of: post, in: reached.takeUnretainedValue(), &delivery)
+                guard failure.pointee != nil, let error = failure.pointee.take() else { continue }
+                note(error, of: post, in: reached.takeUnretainedValue(), &delivery)
                 if delivery.isAtLimit { break }
             }
         }
@@ -170,27 +170,25 @@ extension Calls {
     ) {
         ObjectTable.lend(handler) { instance in
             delivery.delivered += 1
-            var failure: PluginError?
             endpoint._withUnsafeGuaranteedRef { endpoint in
-                withUnsafeMutablePointer(to: &failure) { failure in
-                    run(handler, instance, endpoint, parameters, post, Receiver(Self.noteFailure, failure), thread)
-                    if failure.pointee != nil { note(failure, of: post, in: endpoint, &delivery) }
+                run(handler, instance, endpoint, parameters, post, thread) { thrown in
+                    if let thrown { note(thrown, of: post, in: endpoint, &delivery) }
                 }
             }
         }
     }
 
-    private static let noteFailure: plugin_completion = { failure, _, error in
-        if let error { failure!.assumingMemoryBound(to: PluginError?.self).pointee = PluginError(error.pointee) }
+    private static var noteFailure: plugin_completion {
+        { failure, _, error in
+            if let error { failure!.assumingMemoryBound(to: PluginError?.self).pointee = PluginError(error.pointee) }
+        }
     }
 
     /// Records the error of the subscriber that was called last.
     @inline(never)
     private func note(
-        _ failure: UnsafeMutablePointer<PluginError?>, of post: Post, in endpoint: Endpoint,
-        _ delivery: inout EventDelivery
+        _ error: PluginError, of post: Post, in endpoint: Endpoint, _ delivery: inout EventDelivery
     ) {
-        guard let error = failure.pointee.take() else { return }
         delivery.note(
             report(error, of: post.event.text, in: endpoint, post.token, post.caller), at: delivery.delivered)
     }

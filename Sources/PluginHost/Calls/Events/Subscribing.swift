@@ -73,21 +73,25 @@ extension Calls {
 
     /// Calls a synchronous handler of the program. The caller of this function must retain the handler.
     ///
-    /// - Parameter instance: The instance of the handler.
+    /// - Parameters:
+    ///   - instance: The instance of the handler.
+    ///   - end: Called within the call, at its end, with the error that the handler has thrown, if any, or for which it
+    ///     was not called.
     func run(
         _ handler: plugin_object, _ instance: UnsafeMutableRawPointer?, _ endpoint: Endpoint,
-        _ parameters: [String: Value], _ post: Post,
-        _ receiver: Receiver, _ thread: ThreadContext?
+        _ parameters: [String: Value], _ post: Post, _ thread: ThreadContext?, _ end: (PluginError?) -> Void
     ) {
         guard let thread, let record = thread.next, CallContexts.level(post.depth) <= PLUGIN_DEPTH_MAX else {
-            return receiver.receive(.recursionLimit)
+            return end(.recursionLimit)
         }
         let box = Unmanaged<EventHandlerBox>.fromOpaque(instance!)
         record.occupy(.passUnretained(endpoint), parent: post.token, depth: post.depth, caller: post.caller)
         record.object = handler
-        runFast(endpoint, receiver, thread, record) { token, result in
+        inRecord(endpoint, .none, thread, record) { token in
             let thrown = box._withUnsafeGuaranteedRef { $0.run(parameters) }
-            if let thrown { fail(record, token, thrown) } else { result.pointee = plugin_value_null() }
+            if thrown != nil { thread.countError(endpoint) }
+            end(thrown)
+            record.close(token)  // Only the program might have replied, and it has never received the token.
         }
     }
 

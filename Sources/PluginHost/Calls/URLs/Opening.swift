@@ -165,7 +165,7 @@ extension Calls {
     /// Logs the names of the query items that are dropped because the action does not declare them. A rest takes all
     /// but those that are reserved.
     @inline(never)
-    func logDrops(from query: UnsafeBufferPointer<URLText.Item>, of endpoint: Endpoint) {
+    func logDrops(from query: URLText.Query, of endpoint: Endpoint) {
         var names: [String] = []
         var known: Set<String> = []
         for item in query where endpoint.parameters.position(of: plugin_string(item.name), near: 0) == nil {
@@ -209,20 +209,12 @@ extension Calls {
         return try URLText.readPath(text, longest: settings.longestURL, scheme: settings.firstScheme) {
             (url) throws(PluginError) in
             if table.isStopped { throw table.isStopped(url) }
-            guard method == 0 else { return try body(try resolve(&url, try .asked(method), table)) }
-            let match = table.routes.table.match(url)
-            try url.takeQuery()  // Meanwhile the matched route is loaded from memory.
-            return try body(try table.resolve(url, match, .get, schemes: settings.schemes))
+            let routes = table.routes.table
+            let match = method == 0 ? routes.match(url) : routes.match(url, try .asked(method))
+            let query = try url.readQuery()  // Meanwhile the matched route is loaded from memory.
+            return try body(
+                try table.resolve(url, query, match, try .asked(method), schemes: settings.schemes))
         }
-    }
-
-    @inline(never)
-    private func resolve(
-        _ url: inout URLText, _ method: RouteMethod, _ table: Table
-    ) throws(PluginError) -> URLResolution {
-        let match = table.routes.table.match(url, method)
-        try url.takeQuery()
-        return try table.resolve(url, match, method, schemes: settings.schemes)
     }
 
     /// Checks whether opening a URL would reach an action: it resolves, its parameters are valid, and the guard passes

@@ -39,7 +39,7 @@ final class PageCall {
     ///
     /// - Parameter entries: The parameters with which the endpoint is called.
     func note(
-        _ query: UnsafeBufferPointer<URLText.Item>, _ endpoint: Unmanaged<Endpoint>?,
+        _ query: URLText.Query, _ endpoint: Unmanaged<Endpoint>?,
         _ entries: UnsafeBufferPointer<plugin_entry>
     ) {
         parameters = PageParameters()

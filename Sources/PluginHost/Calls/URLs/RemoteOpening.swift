@@ -83,13 +83,13 @@ extension Calls {
         defer { opening = next }
         let page = opening.page.map { _ in PageCall(given, self) }
         return try reach(url, given, opening, for: page, in: table) {
-            (url, found, entries, dropped) throws(PluginError) -> plugin_token? in
+            (url, query, found, entries, dropped) throws(PluginError) -> plugin_token? in
             var call = call
             if end != 0 { call.timeout = try Self.timeLeft(until: end, url.bytes) }
             let endpoint: Endpoint? =
                 if case .found(_, let destination) = found { destination.declaring } else { nil }
             if let page {
-                page.note(url.query, endpoint.map { .passUnretained($0) }, entries)
+                page.note(query, endpoint.map { .passUnretained($0) }, entries)
                 next.page?.parameters.withLock { $0 = page.parameters }
             }
             switch try decide(url, found, entries, next, of: call.parent) {
@@ -120,7 +120,7 @@ extension Calls {
                 next.isAnnounced = true
                 postHostEvent("host.openURL", ["url": .string(url.text)])
             }
-            if dropped != 0, page == nil, let endpoint { logDrops(from: url.query, of: endpoint) }
+            if dropped != 0, page == nil, let endpoint { logDrops(from: query, of: endpoint) }
             call.route = resolution.route
             let admission = RemoteAdmission(method: next.method, subject: subject)
             if !next.asksForObject, let token = try showPage(of: resolution, admission, given, call, thread, record) {
@@ -180,7 +180,7 @@ extension Calls {
         var opening = RemoteOpening(asksForObject: false, method: method)
         var other: String?
         func check(_ url: RawText) throws(PluginError) {
-            try reach(url, given, opening, in: table) { (url, found, entries, _) throws(PluginError) in
+            try reach(url, given, opening, in: table) { (url, _, found, entries, _) throws(PluginError) in
                 switch try decide(url, found, entries, opening, of: parent) {
                 case .pass:
                     if case .nothing = found {
@@ -205,19 +205,22 @@ extension Calls {
     private func reach<Result>(
         _ text: RawText, _ given: UnsafeBufferPointer<plugin_entry>, _ opening: RemoteOpening,
         for page: PageCall? = nil, in table: Table,
-        _ body: (URLText, RemoteResolution, UnsafeBufferPointer<plugin_entry>, _ dropped: Int) throws(PluginError) ->
-            Result
+        _ body: (
+            URLText, URLText.Query, RemoteResolution, UnsafeBufferPointer<plugin_entry>, _ dropped: Int
+        ) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         defer { withExtendedLifetime(table) {} }  // The table owns what the URL leads to.
         return try URLText.readPath(text, longest: settings.longestURL, scheme: settings.firstScheme) {
             (url) throws(PluginError) in
             if table.isStopped { throw table.isStopped(url) }
-            try url.takeQuery()
-            let found = resolveRemotely(url, opening.method, in: table)
-            guard case .found(let resolution, let destination) = found else { return try body(url, found, given, 0) }
+            let query = try url.readQuery()
+            let found = resolveRemotely(url, query, opening.method, in: table)
+            guard case .found(let resolution, let destination) = found else {
+                return try body(url, query, found, given, 0)
+            }
             let given = page?.given(for: destination.declaring.map { .passUnretained($0) }) ?? given
             return try destination.lendArguments(resolution, besides: given, asksForObject: opening.asksForObject) {
-                [url] (entries, dropped) throws(PluginError) in try body(url, found, entries, dropped)
+                (entries, dropped) throws(PluginError) in try body(url, query, found, entries, dropped)
             }
         }
     }

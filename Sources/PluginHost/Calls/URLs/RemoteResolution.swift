@@ -83,7 +83,9 @@ extension Calls {
     /// Finds what a URL leads to for a remote caller: the most specific of the routes that lead to something remote,
     /// then `scheme://target/action`, then the fallback of the scheme. If nothing remote is found, the program's
     /// handler for missing targets and actions is used, whether the names are absent or only not remote.
-    func resolveRemotely(_ url: URLText, _ method: RouteMethod, in table: Table) -> RemoteResolution {
+    func resolveRemotely(
+        _ url: URLText, _ query: URLText.Query, _ method: RouteMethod, in table: Table
+    ) -> RemoteResolution {
         var steps = 0
         var (passedOver, named): (RouteEntry?, RouteEntry?)
         let match = table.routes.table.match(url, method, counting: &steps) { route in
@@ -93,25 +95,25 @@ extension Calls {
             return false
         }
         if let match, let destination = table.remoteDeclaration(of: match.entry.takeUnretainedValue()) {
-            return .found(URLResolution(url, match), destination)
+            return .found(URLResolution(url, query, match), destination)
         }
         let handler = core.missingTargetHandler.withLock { $0 }
         let namedMatch = handler == nil ? nil : named?.match(url, counting: &steps)
         let address = url.targetAndAction(settings.schemes)
         if let (target, action) = address, let destination = table.remoteDeclaration(target, action) {
-            return .found(URLResolution(url, target: target, action: action), destination)
+            return .found(URLResolution(url, query, target: target, action: action), destination)
         }
         let fallback = table.routes.table.fallback(url, method)
         if let fallback, let destination = table.remoteDeclaration(of: fallback.entry.takeUnretainedValue()) {
-            return .found(URLResolution(url, fallback), destination)
+            return .found(URLResolution(url, query, fallback), destination)
         }
         guard let handler else { return .nothing(passedOver) }
-        if let namedMatch { return .found(URLResolution(url, namedMatch), .fallback(.program(handler))) }
+        if let namedMatch { return .found(URLResolution(url, query, namedMatch), .fallback(.program(handler))) }
         if let (target, action) = address {
-            return .found(URLResolution(url, target: target, action: action), .fallback(.program(handler)))
+            return .found(URLResolution(url, query, target: target, action: action), .fallback(.program(handler)))
         }
         if let fallback, fallback.entry.takeUnretainedValue().closure == nil {
-            return .found(URLResolution(url, fallback), .fallback(.program(handler)))
+            return .found(URLResolution(url, query, fallback), .fallback(.program(handler)))
         }
         return .nothing(passedOver)
     }

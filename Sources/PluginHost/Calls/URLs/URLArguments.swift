@@ -22,8 +22,8 @@ struct URLArguments: ~Copyable {
     private var others = 0
     /// The number of query items that were dropped.
     private var dropped = 0
-    /// The memory of lists and bytes that were made from text; `nil` if there are none, as is almost always the case.
-    private var owned: [UnsafeMutableRawPointer]?
+    /// The memory of lists and bytes that were made from text.
+    private var owned: [UnsafeMutableRawPointer] = []
 
     private init(
         _ endpoint: Unmanaged<Endpoint>?, _ parameters: UnsafeBufferPointer<Endpoint.Parameter>, takesOthers: Bool,
@@ -34,13 +34,13 @@ struct URLArguments: ~Copyable {
         self.takesOthers = takesOthers
         self.given = given
         self.entries = entries
-        _ = entries.update(fromContentsOf: given)
+        if !given.isEmpty { _ = entries.update(fromContentsOf: given) }
         for position in parameters.indices { entries[given.count + position].value.kind = Endpoint.isMissing }
     }
 
-    deinit { if let owned { for memory in owned { memory.deallocate() } } }
+    deinit { for memory in owned { memory.deallocate() } }
 
-    private mutating func own(_ memory: UnsafeMutableRawPointer) { owned = (owned ?? []) + [memory] }
+    private mutating func own(_ memory: UnsafeMutableRawPointer) { owned.append(memory) }
 
     /// Lends the parameters of a URL as the entries of a call.
     ///
@@ -67,7 +67,7 @@ struct URLArguments: ~Copyable {
             } ?? (0, 0)
         let found = groups + query.count + defaults + 3
         let room = given.count + (takesOthers ? parameters.count + found : max(found, parameters.count))
-        return try withUnsafeTemporaryAllocation(of: plugin_entry.self, capacity: room) {
+        return try withTemporaryMemory(of: plugin_entry.self, capacity: room) {
             (entries) throws(PluginError) in
             var arguments = URLArguments(endpoint, parameters, takesOthers: takesOthers, given, entries)
             if let match = resolution.match { try arguments.addGroups(match, resolution.segments) }
@@ -75,9 +75,9 @@ struct URLArguments: ~Copyable {
             for index in query.indices.reversed() {
                 try arguments.add(query[index], of: query[...index], near: groups + index)
             }
-            guard defaults == 0, !asksAboutURL else {
-                return try arguments.lendWithDefaults(resolution, asksForObject, body)
-            }
+            let added =
+                defaults == 0 && !asksAboutURL ? nil : try arguments.addDefaults(of: resolution, asksForObject)
+            defer { withExtendedLifetime(added) {} }
             return try body(arguments.inOrder(), arguments.dropped)
         }
     }
@@ -206,10 +206,13 @@ struct URLArguments: ~Copyable {
 
     // MARK: Defaults and reserved parameters
 
-    private mutating func lendWithDefaults<Result>(
-        _ resolution: URLResolution, _ asksForObject: Bool,
-        _ body: (UnsafeBufferPointer<plugin_entry>, _ dropped: Int) throws(PluginError) -> Result
-    ) throws(PluginError) -> Result {
+    /// Adds the defaults of the route, and what the host says about the URL.
+    ///
+    /// - Returns: The owner of the values, which must outlive the call.
+    @inline(never)
+    private mutating func addDefaults(
+        of resolution: URLResolution, _ asksForObject: Bool
+    ) throws(PluginError) -> Parameters {
         let route = resolution.route?.takeUnretainedValue()
         var more = route?.defaults ?? [:]
         for reserved in ReservedName.allCases where parameters.contains(where: { $0.name == reserved.rawValue }) {
@@ -220,34 +223,40 @@ struct URLArguments: ~Copyable {
             case .event, .parameters: break
             }
         }
-        return try Parameters(more).withEntries { (defaults, number) throws(PluginError) in
-            for index in 0..<number {
-                let (name, value) = (defaults[index].key, defaults[index].value)
-                if let position = parameters.position(of: name, near: count) {
-                    if isFree(position) { put(value, position) }
-                } else {
-                    try addOther(name, value)
-                }
+        let defaults = Parameters(more)
+        for entry in try defaults.entries {
+            if let position = parameters.position(of: entry.key, near: count) {
+                if isFree(position) { put(entry.value, position) }
+            } else {
+                try addOther(entry.key, entry.value)
             }
-            return try body(inOrder(), dropped)
         }
+        return defaults
     }
 
     // MARK: Names and values
 
     /// Returns whether the parameter at a position has no value yet.
     @inline(__always)
-    private func isFree(_ position: Int) -> Bool { isMissing(position) && (given.isEmpty || !isGiven(position)) }
+    private func isFree(_ position: Int) -> Bool {
+        isMissing(position) && (given.isEmpty || !Self.isGiven(parameters[position].key, position, given))
+    }
 
+    @inline(__always)
     private func isMissing(_ position: Int) -> Bool { entries[given.count + position].value.kind == Endpoint.isMissing }
 
-    private func isGiven(_ position: Int) -> Bool {
+    /// Returns whether the caller passes the parameter with a name and position. Static, because a call would otherwise
+    /// copy the whole structure.
+    @inline(never)
+    private static func isGiven(
+        _ key: plugin_string, _ position: Int, _ given: UnsafeBufferPointer<plugin_entry>
+    ) -> Bool {
         var unnamed = 0
         for entry in given {
             if entry.key.count == 0 {
                 if unnamed == position { return true }
                 unnamed += 1
-            } else if entry.key == parameters[position].key {
+            } else if entry.key == key {
                 return true
             }
         }

@@ -64,9 +64,9 @@ extension Calls {
                     try URLText.readPath(text, longest: settings.longestURL, scheme: settings.firstScheme) {
                         (url) throws(PluginError) in
                         if table.isStopped { throw table.isStopped(url) }
-                        try url.takeQuery()
                         try explain(
-                            url, given, isRemote: isRemote, method, table, isBrief: isBrief, &explanation)
+                            url, try url.readQuery(), given, isRemote: isRemote, method, table, isBrief: isBrief,
+                            &explanation)
                     }
                 }
             }
@@ -77,15 +77,15 @@ extension Calls {
     }
 
     private func explain(
-        _ url: URLText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ method: RouteMethod,
-        _ table: Table, isBrief: Bool, _ explanation: inout URLExplanation
+        _ url: URLText, _ query: URLText.Query, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool,
+        _ method: RouteMethod, _ table: Table, isBrief: Bool, _ explanation: inout URLExplanation
     ) throws(PluginError) {
         if !isBrief {
             explanation.methods =
                 isRemote ? table.remoteMethods(of: url) : table.routes.table.methods(of: url) { _ in true }
         }
         let candidates = isBrief ? nil : URLCandidates(url, method, table, settings.schemes)
-        let found = isRemote ? resolveRemotely(url, method, in: table) : nil
+        let found = isRemote ? resolveRemotely(url, query, method, in: table) : nil
         let resolution: URLResolution
         var destination: URLDestination?
         switch found {
@@ -104,7 +104,7 @@ extension Calls {
         case nil:
             do throws(PluginError) {
                 resolution = try table.resolve(
-                    url, table.routes.table.match(url, method), method, schemes: settings.schemes)
+                    url, query, table.routes.table.match(url, method), method, schemes: settings.schemes)
             } catch {
                 explanation.list(candidates, of: url, deciding: nil, isRemote: false, in: table)
                 throw error

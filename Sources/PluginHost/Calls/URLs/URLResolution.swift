@@ -5,7 +5,7 @@ struct URLResolution {
     /// The URL as it was given.
     let url: RawText
     let segments: UnsafeBufferPointer<RawText>
-    let query: UnsafeBufferPointer<URLText.Item>
+    let query: URLText.Query
     let target: plugin_string
     let action: plugin_string
     /// The route that matched; `nil` if the URL itself names target and action.
@@ -14,15 +14,17 @@ struct URLResolution {
     var route: Unmanaged<RouteEntry>? { match?.entry }
 
     @inline(__always)
-    init(_ url: URLText, target: plugin_string, action: plugin_string, match: RouteMatch? = nil) {
-        (self.url, segments, query) = (url.bytes, url.segments, url.query)
+    init(
+        _ url: URLText, _ query: URLText.Query, target: plugin_string, action: plugin_string, match: RouteMatch? = nil
+    ) {
+        (self.url, segments, self.query) = (url.bytes, url.segments, query)
         (self.target, self.action, self.match) = (target, action, match)
     }
 
     @inline(__always)
-    init(_ url: URLText, _ match: RouteMatch) {
+    init(_ url: URLText, _ query: URLText.Query, _ match: RouteMatch) {
         let address = match.destination._withUnsafeGuaranteedRef { $0.address }
-        self.init(url, target: address.target, action: address.action, match: match)
+        self.init(url, query, target: address.target, action: address.action, match: match)
     }
 }
 
@@ -33,27 +35,29 @@ extension Table {
     /// - Throws: `invalidURL` for a URL that leads nowhere; `methodNotAllowed`.
     @inline(__always)
     func resolve(
-        _ url: URLText, _ match: RouteMatch?, _ method: RouteMethod, schemes: Set<String>
+        _ url: URLText, _ query: URLText.Query, _ match: RouteMatch?,
+        _ method: @autoclosure () throws(PluginError) -> RouteMethod, schemes: Set<String>
     ) throws(PluginError) -> URLResolution {
-        if let match { return URLResolution(url, match) }
-        return try resolveWithoutRoute(url, method, schemes)
+        if let match { return URLResolution(url, query, match) }
+        return try resolveWithoutRoute(url, query, try method(), schemes)
     }
 
+    @inline(never)
     private func resolveWithoutRoute(
-        _ url: URLText, _ method: RouteMethod, _ schemes: Set<String>
+        _ url: URLText, _ query: URLText.Query, _ method: RouteMethod, _ schemes: Set<String>
     ) throws(PluginError) -> URLResolution {
         let named = url.targetAndAction(schemes)
         if let (target, action) = named,
             find(target, action) != nil || find(target, plugin_string("notFound")) != nil
                 || contents.known.module(answering: target, action) != nil
         {
-            return URLResolution(url, target: target, action: action)
+            return URLResolution(url, query, target: target, action: action)
         }
-        if let match = routes.table.fallback(url, method) { return URLResolution(url, match) }
+        if let match = routes.table.fallback(url, method) { return URLResolution(url, query, match) }
         let methods = routes.table.methods(of: url, besides: method) { _ in true }
         if !methods.isEmpty { throw .methodNotAllowed(url.text, method, methods) }
         guard let (target, action) = named else { throw leadsNowhere(url, schemes) }
-        return URLResolution(url, target: target, action: action)
+        return URLResolution(url, query, target: target, action: action)
     }
 
     /// Returns the error for a URL that no route matches and that names no target and action.
