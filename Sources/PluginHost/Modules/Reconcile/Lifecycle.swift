@@ -147,7 +147,7 @@ final class Lifecycle: Sendable {
         context.isEnding.store(true, ordering: .sequentiallyConsistent)
         context.serveRequests()
         context.recordKnown()
-        for file in context.held.take(unless: { _ in false }) { file.close() }
+        for file in context.held.take(unless: { _ in false }) { HeldFiles.release(file) }
         context.memoryWatch.end()
         Drain(context: context).tearDownAll()
         disk.workers.endAll()
