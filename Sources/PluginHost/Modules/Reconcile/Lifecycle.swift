@@ -26,6 +26,8 @@ final class Lifecycle: Sendable {
     ///
     /// - Throws: `stagingFailed`; `hostStopped`.
     func start() throws(PluginError) {
+        // While other threads are running, it takes longer to unmap memory.
+        LinkedRecords.note()
         guard let disk = try begin() else { return }
         retainThreads()
         // Linked modules are loaded before the folders are scanned, so that they keep the names they claim.

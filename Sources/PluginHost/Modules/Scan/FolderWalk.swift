@@ -1,4 +1,5 @@
 import CDispatch
+import Dispatch
 import Glibc
 import PluginABI
 import PluginFile
@@ -103,8 +104,9 @@ struct FolderWalk {
     mutating func read(_ folder: Folder, identifying identifies: Bool = false) throws(PluginError) -> [Item] {
         guard let stream = opendir(folder.path) else { throw PluginFolder.unreadable(folder.path, errno) }
         defer { closedir(stream) }
-        let (start, user) = (folder.path.pathOfItem(""), geteuid())
-        var items: [Item] = []
+        let start = folder.path.pathOfItem("")
+        var (items, names): ([Item], [String]) = ([], [])
+        var refused: [Item] = []
         var found: (folders: [Pending], links: [Pending]) = ([], [])
         while let record = readdir(stream) {
             // Sound: the name ends with a zero byte inside the record, which lives until the next readdir.
@@ -116,7 +118,7 @@ struct FolderWalk {
             // Some file systems do not report the type of an entry (`DT_UNKNOWN`); it is then determined by `stat`.
             let kind = Int(record.pointee.d_type)
             guard isText else {
-                refuse(name, path, relative, isFolder: kind == Int(DT_DIR), &items)
+                refuse(name, path, relative, isFolder: kind == Int(DT_DIR), &refused)
                 continue
             }
             let canBeLink = kind == Int(DT_LNK) || kind == Int(DT_UNKNOWN)
@@ -125,17 +127,41 @@ struct FolderWalk {
                 if kind == Int(DT_DIR) { found.folders.append(pending) } else { found.links.append(pending) }
             } else {
                 let isCandidate = PluginFolder.isCandidate(name)
-                var item = Item(name: relative, path: path, canBeLink: canBeLink, isCandidate: isCandidate)
-                if identifies, isCandidate { item.identity = Self.identity(of: bytes, in: dirfd(stream), user) }
-                items.append(item)
+                items.append(Item(name: relative, path: path, canBeLink: canBeLink, isCandidate: isCandidate))
+                names.append(name)
             }
         }
         folders += found.folders.sorted { PathKey($0.name) < PathKey($1.name) }
         links += found.links.sorted { PathKey($0.name) < PathKey($1.name) }
+        if identifies { Self.identify(&items, names, in: dirfd(stream)) }
+        if !refused.isEmpty { items += refused }
         return items
     }
 
     private static let nameOffset = MemoryLayout<dirent>.offset(of: \.d_name)!
+
+    /// Determines the identities of candidates in a folder. Those of many files are determined by several threads.
+    ///
+    /// - Parameter names: The file names of the items.
+    private static func identify(_ items: inout [Item], _ names: [String], in folder: Int32) {
+        let (count, user) = (items.count, geteuid())
+        items.withUnsafeMutableBufferPointer { items in
+            // Sound: each thread changes items of its own, and all have ended when this function returns.
+            nonisolated(unsafe) let items = items
+            @Sendable func identify(_ part: Range<Int>) {
+                for index in part where items[index].isCandidate {
+                    items[index].identity = names[index].withCString { identity(of: $0, in: folder, user) }
+                }
+            }
+            guard count >= 4 * share else { return identify(0..<count) }
+            DispatchQueue.concurrentPerform(iterations: (count + share - 1) / share) { part in
+                identify(part * share..<min((part + 1) * share, count))
+            }
+        }
+    }
+
+    /// How many files a thread examines at a time.
+    private static let share = 64
 
     /// Returns the identity of a file that a user owns and can read; `nil` for any other.
     private static func identity(of name: UnsafePointer<CChar>, in folder: Int32, _ user: uid_t) -> FileIdentity? {
