@@ -21,7 +21,19 @@ extension PluginHost {
     ///
     /// - Parameter cache: The folder in which hosts record what they know about files. If it is given, modules start
     ///   with their first call.
+    /// - Throws: `refused` if a module does not serve.
     public static func bench(
+        folder: String, in temporary: TemporaryFolder, watches: Bool = false, isolated: Bool = false,
+        cache: String? = nil
+    ) throws -> PluginHost {
+        let host = try started(folder: folder, in: temporary, watches: watches, isolated: isolated, cache: cache)
+        try host.requireAll(cache == nil ? [.active] : [.active, .registered])
+        return host
+    }
+
+    /// Returns a started host for a folder, as ``bench(folder:in:watches:isolated:cache:)`` does, without checking
+    /// whether its modules serve.
+    public static func started(
         folder: String, in temporary: TemporaryFolder, watches: Bool = false, isolated: Bool = false,
         cache: String? = nil
     ) throws -> PluginHost {
@@ -38,10 +50,16 @@ extension PluginHost {
         configuration.stateFolder = temporary.folder("state")
         let host = PluginHost(configuration)
         try host.start()
-        for module in host.modules where module.state != .active && (cache == nil || module.state != .registered) {
+        return host
+    }
+
+    /// Checks the states of all modules.
+    ///
+    /// - Throws: `refused`, naming a module in another state.
+    public func requireAll(_ states: Set<ModuleStatus.State>) throws {
+        for module in modules where !states.contains(module.state) {
             throw PluginError(.refused, "\(module.file) is \(module.state): \(module.error?.message ?? "no reason")")
         }
-        return host
     }
 
     /// Returns a started host with the given number of further actions.

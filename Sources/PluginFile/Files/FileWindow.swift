@@ -17,7 +17,7 @@ package final class FileWindow {
     private var isRead: [UInt64]
 
     /// The size of a block in bytes.
-    private static let block = 1 << 14
+    private static let block = 1 << 12
 
     /// - Parameters:
     ///   - descriptor: The file's descriptor. It must stay open while the window is used.
@@ -44,16 +44,21 @@ package final class FileWindow {
     func require(_ offset: UInt64, _ size: UInt64) {
         guard size > 0, offset < UInt64(bytes.count) else { return }
         let last = Int(min(offset.addingReportingOverflow(size - 1).partialValue, UInt64(bytes.count) - 1)) / Self.block
-        for block in Int(offset) / Self.block...max(last, Int(offset) / Self.block)
-        where isRead[block >> 6] >> UInt64(block & 63) & 1 == 0 {
-            isRead[block >> 6] |= 1 << UInt64(block & 63)
-            read(block)
+        let end = max(last, Int(offset) / Self.block) + 1
+        var block = Int(offset) / Self.block
+        while block < end {
+            let first = block
+            while block < end, isRead[block >> 6] >> UInt64(block & 63) & 1 == 0 {
+                isRead[block >> 6] |= 1 << UInt64(block & 63)
+                block += 1
+            }
+            if first < block { read(first..<block) } else { block += 1 }
         }
     }
 
-    private func read(_ block: Int) {
-        let (start, end) = (block * Self.block, min((block + 1) * Self.block, bytes.count))
-        // Sound: the block is inside the memory, which this object owns and which is writable.
+    private func read(_ blocks: Range<Int>) {
+        let (start, end) = (blocks.lowerBound * Self.block, min(blocks.upperBound * Self.block, bytes.count))
+        // Sound: the blocks are inside the memory, which this object owns and which is writable.
         let memory = UnsafeMutableRawPointer(mutating: bytes.baseAddress! + start)
         var count = 0
         while count < end - start {

@@ -19,18 +19,37 @@ package struct PathKey: Hashable, Comparable, Sendable {
 
     @usableFromInline
     package func hash(into hasher: inout Hasher) {
-        var path = path
-        path.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-        hasher.combine(0xFF as UInt8)
+        hasher.combine(path.withBytes { Self.digest(UnsafeRawBufferPointer($0)) })
+    }
+
+    /// Differs between processes, so that nobody can choose paths with equal digests.
+    private static let seed = UInt64(truncatingIfNeeded: Hasher().finalize()) | 1
+
+    /// Returns a digest of a path, which is found faster than a `Hasher` would take for all its bytes.
+    private static func digest(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+        let seed = seed
+        var digest = seed ^ UInt64(bytes.count)
+        func mix(_ word: UInt64) {
+            let product = (digest ^ word).multipliedFullWidth(by: seed ^ 0x9E37_79B9_7F4A_7C15)
+            digest = product.high ^ product.low &+ word
+        }
+        var rest = bytes
+        while rest.count >= 8 {
+            mix(rest.loadUnaligned(as: UInt64.self))
+            rest = UnsafeRawBufferPointer(rebasing: rest[8...])
+        }
+        var last: UInt64 = 0
+        for byte in rest { last = last << 8 | UInt64(byte) }
+        mix(last)
+        return digest
     }
 }
 
 extension String {
     /// Compares two strings by their bytes, as ``PathKey`` does.
     package func sortsByBytes(before other: String) -> Bool {
-        var (left, right) = (self, other)
-        return left.withUTF8 { left in
-            right.withUTF8 { right in
+        withBytes { left in
+            other.withBytes { right in
                 let count = min(left.count, right.count)
                 let order = count == 0 ? 0 : memcmp(left.baseAddress!, right.baseAddress!, count)
                 return order == 0 ? left.count < right.count : order < 0
@@ -40,13 +59,19 @@ extension String {
 
     /// Returns whether both strings have the same bytes.
     package func hasBytes(of other: String) -> Bool {
-        var (left, right) = (self, other)
-        return left.withUTF8 { left in
-            right.withUTF8 { right in
+        withBytes { left in
+            other.withBytes { right in
                 left.count == right.count
                     && (left.isEmpty || memcmp(left.baseAddress!, right.baseAddress!, left.count) == 0)
             }
         }
+    }
+
+    /// Calls a function with the bytes of the string, without copying the string if possible.
+    fileprivate func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        if let result = utf8.withContiguousStorageIfAvailable(body) { return result }
+        var copy = self
+        return copy.withUTF8(body)
     }
 
     /// Returns whether the string begins with the bytes of `start`.
@@ -56,10 +81,44 @@ extension String {
 extension Array {
     /// Returns the elements in the order of the bytes of a text of each, without moving elements while they are
     /// compared: large ones would take most of the time.
-    package func sorted(byBytesOf text: (Element) -> String) -> [Element] {
-        let texts = map(text)
-        if zip(texts, texts.dropFirst()).allSatisfy({ !$1.sortsByBytes(before: $0) }) { return self }
-        return indices.sorted { texts[$0].sortsByBytes(before: texts[$1]) }.map { self[$0] }
+    @inlinable package func sorted(byBytesOf text: (Element) -> String) -> [Element] {
+        var texts = TextList(capacity: count)
+        for element in self { texts.append(text(element)) }
+        return texts.order.map { $0.map { self[$0] } } ?? self
+    }
+}
+
+/// A list of texts to be sorted.
+@usableFromInline
+struct TextList {
+    private var bytes: [UInt8] = []
+    /// The ends of the texts in ``bytes``, after a zero.
+    private var ends = [0]
+
+    @usableFromInline init(capacity: Int) { ends.reserveCapacity(capacity + 1) }
+
+    @usableFromInline
+    mutating func append(_ text: String) {
+        bytes.append(contentsOf: text.utf8)
+        ends.append(bytes.count)
+    }
+
+    /// The numbers of the texts in the order of their bytes; `nil` if they are in order.
+    @usableFromInline var order: [Int]? {
+        bytes.withUnsafeBytes { bytes in
+            ends.withUnsafeBufferPointer { ends in
+                func precedes(_ left: Int, _ right: Int) -> Bool {
+                    let counts = (ends[left + 1] - ends[left], ends[right + 1] - ends[right])
+                    let count = min(counts.0, counts.1)
+                    guard count > 0, let start = bytes.baseAddress else { return counts.0 < counts.1 }
+                    let order = memcmp(start + ends[left], start + ends[right], count)
+                    return order == 0 ? counts.0 < counts.1 : order < 0
+                }
+                let numbers = 0..<ends.count - 1
+                if numbers.dropFirst().allSatisfy({ !precedes($0, $0 - 1) }) { return nil }
+                return numbers.sorted(by: precedes)
+            }
+        }
     }
 }
 

@@ -24,13 +24,15 @@ struct Disk: Sendable {
         scan =
             (configuration.safeScan || workers.areUsed) && !workers.isolatesAll
             ? SafeScan(workers, limit: min(configuration.scanTimeout, configuration.hookTimeout)) : nil
+        registry = configuration.registryCache.map { folder in
+            RegistryCache(folder: folder, key: configuration.registryKey, decodesAhead: configuration.start == .lazy)
+        }
         staging = try Staging(base: configuration.stagingFolder, maximumFileBytes: configuration.maximumFileBytes)
         journal = Journal(stateFolder: configuration.stateFolder, checksTrust: !configuration.trustsEveryone)
         store = VersionStore(
             stateFolder: configuration.stateFolder,
             limit: .init(versions: configuration.keptVersions, bytes: configuration.keptBytes),
             checksTrust: !configuration.trustsEveryone)
-        registry = configuration.registryCache.map { RegistryCache(folder: $0, key: configuration.registryKey) }
         loader = ModuleLoader(
             journal: journal, allowsOtherToolchains: configuration.allowsOtherToolchains,
             scheme: configuration.firstScheme, workers: workers,

@@ -31,6 +31,15 @@ struct BucketMap<Key: Hashable & Sendable, Value: Sendable>: Sequence, Sendable 
         }
     }
 
+    /// Prepares for this many entries in addition to the present ones.
+    mutating func reserveCapacity(adding more: Int) {
+        guard more > Self.bucketCount else { return }
+        if buckets.isEmpty { buckets = Array(repeating: [:], count: Self.bucketCount) }
+        // Buckets are not filled evenly.
+        let room = (count + more) / Self.bucketCount * 3 / 2
+        for index in buckets.indices { buckets[index].reserveCapacity(room) }
+    }
+
     /// Removes an entry.
     ///
     /// - Returns: Its value; `nil` if there is none.

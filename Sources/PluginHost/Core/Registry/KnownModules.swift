@@ -29,18 +29,20 @@ final class KnownModules: Sendable {
 
     init(_ modules: [LoadedModule]) {
         self.modules = modules
-        var targets: [String: Target] = [:]
+        var (targets, byName) = ([String: Target](), [String: LoadedModule]())
+        targets.reserveCapacity(modules.count)
+        byName.reserveCapacity(modules.count)
         var (services, subscribers): ([String: [LoadedModule]], [String: [LoadedModule]]) = ([:], [:])
         for module in modules {
             let outline = module.outline
+            if byName[outline.name] == nil { byName[outline.name] = module }
             for name in outline.targets { targets[name] = Target(module, name) }
             for service in outline.services where services[service.name]?.last !== module {
                 services[service.name, default: []].append(module)
             }
             for event in outline.events where !event.isHostEvent { subscribers[event, default: []].append(module) }
         }
-        byName = Dictionary(modules.map { ($0.name, $0) }) { first, _ in first }
-        (self.targets, self.services, self.subscribers) = (targets, services, subscribers)
+        (self.targets, self.byName, self.services, self.subscribers) = (targets, byName, services, subscribers)
     }
 
     func module(named name: String) -> LoadedModule? { byName[name] }

@@ -190,7 +190,9 @@ final class Journal: Sendable {
     /// Returns the quarantine entry of content that is at a path, or will be moved there. Each content of a file has
     /// its own entry, if any.
     func quarantined(path: String, digest: UInt64) -> QuarantineEntry? {
-        let entries = quarantinedFiles.filter { $0.digest == digest }
+        let all = quarantinedFiles
+        if all.isEmpty { return nil }
+        let entries = all.filter { $0.digest == digest }
         guard !entries.isEmpty else { return nil }
         let file = Self.absolute(path)
         return entries.first { $0.file.hasBytes(of: file) }

@@ -72,31 +72,27 @@ extension ChangeContext {
     /// Returns the record of a file that an earlier host has read, unless there is a reason not to rely on it; the file
     /// is not opened. `nil` if it must be read.
     func knownRecord(_ path: String, in folder: String, _ identity: FileIdentity) -> FileRecord? {
-        guard let known = disk.registry?.file(at: path, identity: identity),
-            disk.journal.quarantined(path: path, digest: known.digest) == nil
+        guard let known = disk.registry?.entry(at: path, identity: identity),
+            disk.journal.quarantined(path: path, digest: known.file.digest) == nil
         else { return nil }
-        let record = FileRecord(path: path, folder: folder, identity: identity)
-        switch known.outcome {
-        case .failure(let error):
+        if let error = known.failure {
             guard !configuration.retriesQuarantined else { return nil }
-            return record.with(.failed(error, nil))
-        case .module(let facts):
-            guard configuration.start == .lazy,
-                facts.libraries.allSatisfy({ FileIdentity(path: $0.path) == $0.identity }),
-                let manifest = KnownManifest(facts.manifest, facts.index, abiMinor: facts.abi.minor),
-                let module = knownModule(
-                    in: StagedFile(known: known, facts), manifest, toolchain: facts.toolchain,
-                    abiMinor: facts.abi.minor)
-            else { return nil }
-            return record.with(.module(.init(module: module)))
+            return FileRecord(path: path, folder: folder, identity: identity, content: .failed(error, nil))
         }
+        guard configuration.start == .lazy,
+            known.libraries.allSatisfy({ FileIdentity(path: $0.path) == $0.identity }),
+            let manifest = known.manifest,
+            let module = knownModule(
+                in: known.staged, manifest, toolchain: known.toolchain, abiMinor: known.abiMinor)
+        else { return nil }
+        return FileRecord(path: path, folder: folder, identity: identity, content: .module(.init(module: module)))
     }
 
     /// Records for later hosts what this one knows about files.
     func recordKnown() {
         guard let registry = disk?.registry else { return }
         for record in folders.records.values {
-            let before = record.identity.flatMap { registry.file(at: record.path, identity: $0) }
+            let before = record.identity.flatMap { registry.entry(at: record.path, identity: $0)?.file }
             if let known = record.known(withCulprits: disk.scan != nil, before) {
                 registry.record(known, isFleeting: record.isFleeting)
             }
@@ -182,14 +178,5 @@ extension PluginError {
         case .moduleCrashed, .deadlineExceeded: withCulprits
         default: false
         }
-    }
-}
-
-extension StagedFile {
-    /// A stand-in for the copy of a file that is known.
-    fileprivate init(known file: KnownFile, _ facts: KnownFile.ModuleFacts) {
-        self.init(
-            path: "", original: file.path, identity: file.identity, digest: file.digest, size: Int(file.identity.size),
-            image: .program, folder: "", libraries: facts.libraries.map(\.path))
     }
 }

@@ -1,4 +1,5 @@
 import CPluginHost
+import Dispatch
 import FoundationEssentials
 import Glibc
 import PluginABI
@@ -21,25 +22,53 @@ final class RegistryCache: Sendable {
     let path: String
     private let folder: String
     private let key: RegistryKey
-    private let state: Mutex<State>
+    private let state = Mutex(State())
+    /// Left when the file has been read.
+    private let reading = DispatchGroup()
 
     private struct State {
         var content: RegistryContent?
+        /// The entries of the content, if they were decoded ahead.
+        var ahead: [KnownEntry] = []
+        /// The index of the entry after the last one that was found.
+        var next = 0
         /// The changes since the content was read: what is known now, or `nil` if nothing is.
         var changes: [PathKey: KnownFile?] = [:]
         /// Whether ``changes`` contains something that was not written.
         var isDirty = false
         var problems: [PluginError] = []
+
+        mutating func entry(at path: String, _ identity: FileIdentity) -> KnownEntry? {
+            if !changes.isEmpty, let change = changes[path] {
+                return change.flatMap { $0.identity == identity ? KnownEntry($0) : nil }
+            }
+            // Files are often looked up in the order of the entries.
+            let isNext = next < ahead.count && ahead[next].file.path.hasBytes(of: path)
+            guard let content, let index = isNext ? next : content.index(of: path) else { return nil }
+            next = index + 1
+            let entry = index < ahead.count ? ahead[index] : KnownEntry(content[index])
+            return entry.file.identity == identity ? entry : nil
+        }
     }
 
-    /// Reads the file.
+    /// Reads the file on a thread of its own. Whatever asks for its content waits for that.
     ///
-    /// - Parameter folder: The folder of the file, which must belong to this user alone. ``write()`` creates it if it
-    ///   is missing.
-    init(folder: String, key: RegistryKey) {
+    /// - Parameters:
+    ///   - folder: The folder of the file, which must belong to this user alone. ``write()`` creates it if it is
+    ///     missing.
+    ///   - decodesAhead: Whether all entries are decoded on that thread, since most of them will be asked for.
+    init(folder: String, key: RegistryKey, decodesAhead: Bool = false) {
         (self.folder, self.key) = (folder, key)
         let name = key.fileName
         path = "\(folder)/\(name)"
+        reading.enter()
+        ThreadPool.shared.run {
+            self.read(name, decodesAhead: decodesAhead)
+            self.reading.leave()
+        }
+    }
+
+    private func read(_ name: String, decodesAhead: Bool) {
         var state = State()
         let result = plugin_host_read_private(folder, name, RegistryLayout.bytesMax)
         if let start = result.bytes {
@@ -51,21 +80,29 @@ final class RegistryCache: Sendable {
         } else if result.code != ENOENT {
             state.problems = [Self.ignored(Self.reason(result, folder, path))]
         }
-        self.state = Mutex(state)
+        if decodesAhead, let content = state.content {
+            state.ahead = (0..<content.count).map { KnownEntry(content[$0]) }
+        }
+        self.state.withLock { $0 = state }
+    }
+
+    private func withState<Result>(_ body: (inout State) -> Result) -> Result {
+        reading.wait()
+        return state.withLock { body(&$0) }
     }
 
     /// The reasons why the file was ignored or cannot be written, each once.
-    var problems: [PluginError] { state.withLock { $0.problems } }
+    var problems: [PluginError] { withState { $0.problems } }
 
     /// All that is known, in the order of the bytes of the paths.
-    var files: [KnownFile] { state.withLock { Self.files($0) } }
+    var files: [KnownFile] { withState { Self.files($0) } }
 
     /// Returns what is known about a file; `nil` if nothing is, or it has changed since.
-    func file(at path: String, identity: FileIdentity) -> KnownFile? {
-        state.withLock { state in
-            guard let change = state.changes[path] else { return state.content?.file(at: path, identity: identity) }
-            return change?.identity == identity ? change : nil
-        }
+    func file(at path: String, identity: FileIdentity) -> KnownFile? { entry(at: path, identity: identity)?.file }
+
+    /// Returns what is known about a file, ready to be registered; `nil` if nothing is, or it has changed since.
+    func entry(at path: String, identity: FileIdentity) -> KnownEntry? {
+        withState { $0.entry(at: path, identity) }
     }
 
     /// Records what was learnt about a file, in place of what was known about the file at its path.
@@ -74,9 +111,8 @@ final class RegistryCache: Sendable {
     ///   again without getting another identity. Then nothing is known about it afterwards.
     func record(_ file: KnownFile, isFleeting: Bool = false) {
         guard !isFleeting, !file.identity.isRecent else { return forget(file.path) }
-        state.withLock { state in
-            let known = state.changes[file.path] ?? state.content?.file(at: file.path, identity: file.identity)
-            guard known != file else { return }
+        withState { state in
+            guard state.entry(at: file.path, file.identity)?.file != file else { return }
             state.changes[file.path] = .some(file)
             state.isDirty = true
         }
@@ -84,7 +120,7 @@ final class RegistryCache: Sendable {
 
     /// Forgets what is known about the file at a path: it was deleted, or what is known can no longer be relied on.
     func forget(_ path: String) {
-        state.withLock { state in
+        withState { state in
             guard state.changes[path] != .some(nil) else { return }
             state.changes[path] = .some(nil)
             state.isDirty = true
@@ -93,7 +129,7 @@ final class RegistryCache: Sendable {
 
     /// Forgets all files except those at these paths.
     func forgetAll(besides paths: Set<PathKey>) {
-        let recorded = state.withLock { state in
+        let recorded = withState { state in
             (0..<(state.content?.count ?? 0)).compactMap { state.content?.path(at: $0) }
                 + state.changes.keys.map(\.path)
         }
@@ -103,14 +139,14 @@ final class RegistryCache: Sendable {
     /// Writes the file if what is known has changed. A failure becomes one of the ``problems``, and the file stays as
     /// it is.
     func write() {
-        let files: [KnownFile]? = state.withLock { state in
+        let files: [KnownFile]? = withState { state in
             guard state.isDirty else { return nil }
             state.isDirty = false
             return Self.files(state)
         }
         guard let files else { return }
         do throws(PluginError) { try write(files) } catch {
-            state.withLock { state in if !state.problems.contains(error) { state.problems.append(error) } }
+            withState { state in if !state.problems.contains(error) { state.problems.append(error) } }
         }
     }
 

@@ -137,37 +137,33 @@ struct RegistryContent: Sendable {
     /// Returns an entry.
     ///
     /// - Parameter index: At least 0, less than ``count``.
-    subscript(index: Int) -> KnownFile { file(entry(index), path: nil) }
+    subscript(index: Int) -> KnownFile {
+        let entry = entry(index)
+        return KnownFile(
+            path: string(entry.path), identity: entry.identity.value, digest: entry.digest,
+            outcome: entry.isModule == 1 ? .module(facts(entry)) : .failure(error(entry)))
+    }
 
     /// Returns the path of an entry.
     ///
     /// - Parameter index: At least 0, less than ``count``.
     func path(at index: Int) -> String { string(entry(index).path) }
 
-    /// Returns the entry of a file with this identity; `nil` if there is none.
-    func file(at path: String, identity: FileIdentity) -> KnownFile? {
+    /// Returns the index of the entry of a file; `nil` if there is none.
+    func index(of path: String) -> Int? {
         var path = path
-        let found = path.withUTF8 { search(UnsafeRawBufferPointer($0)) }
-        guard let found, found.identity.value == identity else { return nil }
-        return file(found, path: path)
+        return path.withUTF8 { search(UnsafeRawBufferPointer($0)) }
     }
 
-    private func search(_ path: UnsafeRawBufferPointer) -> RegistryLayout.Entry? {
+    private func search(_ path: UnsafeRawBufferPointer) -> Int? {
         var (start, end) = (0, count)
         while start < end {
             let middle = (start + end) / 2
-            let entry = entry(middle)
-            let order = Self.compare(text(entry.path), path)
-            if order == 0 { return entry }
+            let order = Self.compare(text(entry(middle).path), path)
+            if order == 0 { return middle }
             if order < 0 { start = middle + 1 } else { end = middle }
         }
         return nil
-    }
-
-    private func file(_ entry: RegistryLayout.Entry, path: String?) -> KnownFile {
-        KnownFile(
-            path: path ?? string(entry.path), identity: entry.identity.value, digest: entry.digest,
-            outcome: entry.isModule == 1 ? .module(facts(entry)) : .failure(error(entry)))
     }
 
     private func error(_ entry: RegistryLayout.Entry) -> PluginError {

@@ -58,6 +58,9 @@ struct Claims {
         }
     }
 
+    /// Prepares for the targets of this many modules.
+    mutating func reserveCapacity(_ count: Int) { targets.reserveCapacity(count) }
+
     /// Enters the targets and services of a module that already serves. Its routes are already in effect.
     mutating func keep(_ module: LoadedModule, _ file: String) {
         let outline = module.outline

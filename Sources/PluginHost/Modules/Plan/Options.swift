@@ -66,6 +66,8 @@ extension Plan {
 
         mutating func add(_ ranked: [Candidate]) { groups.append(Group(ranked: ranked)) }
 
+        mutating func reserveCapacity(_ count: Int) { groups.reserveCapacity(count) }
+
         /// Tries the first candidate of each module. If it cannot start, tries the next one, and so on.
         mutating func choose() {
             while true {
@@ -84,8 +86,11 @@ extension Plan {
         /// latter.
         private mutating func attempt() -> [Int] {
             let chosen = groups.map(\.chosen)
-            let staying = Set((program + chosen).compactMap { $0.served?.generation.number })
-            let leaving = served.filter { !staying.contains($0.number) }
+            var leaving = served
+            if !leaving.isEmpty {
+                let staying = Set((program + chosen).compactMap { $0.served?.generation.number })
+                leaving.removeAll { staying.contains($0.number) }
+            }
             var freed: [RouteEntry] = []
             if !registeredRoutes.isEmpty {
                 let keeping = chosen.filter { keeps($0) }
@@ -95,9 +100,9 @@ extension Plan {
             var claims = Claims(routes, services, without: leaving.flatMap(\.routes) + freed, besides: others)
             var present = Provisions(besides: others)
             // Modules that already serve or are registered keep what they claim.
-            for kept in program + chosen where keeps(kept) {
-                claims.keep(kept.module, kept.path)
-            }
+            for kept in program where keeps(kept) { claims.keep(kept.module, kept.path) }
+            for kept in chosen where keeps(kept) { claims.keep(kept.module, kept.path) }
+            claims.reserveCapacity(chosen.count)
             refusal = nil
             let registered = program.filter { candidate in
                 do throws(PluginError) {

@@ -76,25 +76,30 @@ struct Plan {
         // the time of its restart.
         let served = Dictionary(
             uniqueKeysWithValues: present.modules.lazy.filter { !$0.value.module.isGone }.map { ($0.key, $0.value) })
-        var files: [String: [FileRecord]] = [:]
+        // The modules that serve or that a file contains, by name; `nil` stands for the one that serves.
+        var claimants: [(name: String, file: Int?)] = served.keys.map { ($0, nil) }
+        claimants.reserveCapacity(claimants.count + records.count)
         let taken = Self.takenFiles(records, served)
-        for record in records {
+        for (index, record) in records.enumerated() {
             guard let name = record.claimedModule?.outline.name else { continue }
-            if let owner = taken[record.path] {
+            if !taken.isEmpty, let owner = taken[record.path] {
                 verdicts[record.path] = Self.refusal(of: record, owner)
             } else {
-                files[name, default: []].append(record)
+                claimants.append((name, index))
             }
         }
+        claimants.sort { $0.name < $1.name }
         let byPath =
             served.isEmpty ? [:] : Dictionary(records.map { (PathKey($0.path), $0) }) { first, _ in first }
-        var claimants = Set(files.keys)
-        claimants.formUnion(served.keys)
         var options = Options(
             program: Self.registered(present.program, change), served: present.all.map(\.generation), routes: routes,
             services: services, starting: starting, registered: registered, besides: others)
-        for name in claimants.sorted() {
-            let ranked = Self.rank(files[name] ?? [], served[name], byPath)
+        options.reserveCapacity(claimants.count)
+        var rest = claimants[...]
+        while let name = rest.first?.name {
+            let own = rest.prefix { $0.name == name }
+            rest = rest[own.endIndex...]
+            let ranked = Self.rank(own.compactMap { $0.file.map { records[$0] } }, served[name], byPath)
             if !ranked.isEmpty { options.add(ranked) }
         }
         options.choose()
@@ -112,7 +117,10 @@ struct Plan {
     ///
     /// - Parameter isNeeded: Whether a module that does not serve starts even if no other module requires it.
     mutating func rest(unless isNeeded: (Candidate) -> Bool) {
-        var needed = Set(serving.indices.filter { serving[$0].served != nil || isNeeded(serving[$0]) })
+        var needed: Set<Int> = []
+        for (index, candidate) in serving.enumerated() where candidate.served != nil || isNeeded(candidate) {
+            needed.insert(index)
+        }
         guard needed.count < serving.count else { return }
         if needed.isEmpty {
             (resting, serving) = (serving, [])
@@ -207,6 +215,7 @@ struct Plan {
     /// serves. Such a file is more likely a mistake than intended. It is left out if another file contains the serving
     /// module.
     private static func takenFiles(_ records: [FileRecord], _ served: [String: Served]) -> [PathKey: Served] {
+        if served.isEmpty { return [:] }
         // Several modules may have been loaded from one file, one after the other, and still serve.
         let owners = Dictionary(grouping: served.values) { PathKey($0.path) }
         let taken = records.filter { record in
@@ -283,6 +292,7 @@ struct Plan {
     }
 
     private mutating func judge(_ options: Options) {
+        verdicts.reserveCapacity(options.groups.count)
         for group in options.groups {
             let chosen = group.isAdmitted ? group.chosen : nil
             for candidate in group.ranked where candidate.isInFolder {

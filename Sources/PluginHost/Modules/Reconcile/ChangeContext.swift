@@ -165,6 +165,7 @@ final class ChangeContext: @unchecked Sendable {
     /// affect; `nil` if all modules must be planned.
     private func planOfChanges(_ table: Table, starting wanted: Set<String>) -> Plan? {
         guard folders.unplanned.count <= 16 || folders.unplanned.count * 2 < folders.records.count else { return nil }
+        if settled == nil, folders.records.isEmpty { return nil }
         let known = table.contents.known
         let settled = settled ?? SettledModules(folders, serving, known)
         self.settled = settled

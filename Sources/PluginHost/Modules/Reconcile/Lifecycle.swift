@@ -26,6 +26,8 @@ final class Lifecycle: Sendable {
     ///
     /// - Throws: `stagingFailed`; `hostStopped`.
     func start() throws(PluginError) {
+        // While other threads are running, it takes longer to unmap memory.
+        LinkedRecords.note()
         guard let disk = try begin() else { return }
         retainThreads()
         // Linked modules are loaded before the folders are scanned, so that they keep the names they claim.
@@ -147,7 +149,7 @@ final class Lifecycle: Sendable {
         context.isEnding.store(true, ordering: .sequentiallyConsistent)
         context.serveRequests()
         context.recordKnown()
-        for file in context.held.take(unless: { _ in false }) { file.close() }
+        for file in context.held.take(unless: { _ in false }) { HeldFiles.release(file) }
         context.memoryWatch.end()
         Drain(context: context).tearDownAll()
         disk.workers.endAll()

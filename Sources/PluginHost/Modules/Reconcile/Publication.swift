@@ -73,7 +73,9 @@ struct Publication {
         for newcomer in newcomers.values { newcomer.handOver?.finish() }
 
         for restart in restarts { ThreadPool.shared.run(restart) }
-        for record in registered { context.tell(change(toRegistered: record)) }
+        if context.announcements.haveObservers {
+            for record in registered { context.tell(change(toRegistered: record)) }
+        }
         for newcomer in started { context.tell(change(to: newcomer)) }
         for leaving in gone {
             context.tell(
@@ -141,6 +143,7 @@ struct Publication {
 
     /// Posts the host's events about modules that become registered.
     private func announceRegistered() {
+        guard ["module.added", "module.replaced"].contains(where: context.calls.hasSubscribers) else { return }
         for module in registered.compactMap(\.module) {
             announceAdded(insteadOf: wasRegistered.module(named: module.name)?.outline.version) {
                 module.eventParameters

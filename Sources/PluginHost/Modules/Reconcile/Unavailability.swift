@@ -24,7 +24,10 @@ struct Unavailability {
         self.names = names
         judged = plan.verdicts.compactMap { path, verdict in folders.records[path]?.decided(verdict) }
             .sorted(byBytesOf: \.path)
-        judgedFiles = Dictionary(judged.enumerated().map { (PathKey($1.path), $0) }) { $1 }
+        var judgedFiles: [PathKey: Int] = [:]
+        judgedFiles.reserveCapacity(judged.count)
+        for (index, record) in judged.enumerated() { judgedFiles[record.path] = index }
+        self.judgedFiles = judgedFiles
         guard let next else {
             unregistered = []
             return
@@ -42,7 +45,7 @@ struct Unavailability {
     /// The records of the files that are not served.
     private var refused: [FileRecord] {
         let others = folders.unsettledRecords.filter { judgedFiles[$0.path] == nil }
-        return (others + judged).filter { $0.error != nil }
+        return (others + judged.lazy.filter { !$0.isSettled }).filter { $0.error != nil }
     }
 
     func reason(of leaving: Served) -> String {

@@ -2,18 +2,43 @@ import FoundationEssentials
 import PluginABI
 import PluginFile
 
-/// The host's record of one file in a plugins folder. Most files contain a module, so the data of other cases is stored
-/// indirectly to keep a record small.
-struct FileRecord {
-    let path: String
-    let folder: String
+/// The host's record of one file in a plugins folder. Records are copied often, so a record is a reference to fields
+/// that do not change.
+struct FileRecord: Sendable {
+    private final class Fields: Sendable {
+        let path: String
+        let folder: String
+        let identity: FileIdentity?
+        let isFleeting: Bool
+        let content: Content
+        let since: Date
+
+        init(
+            _ path: String, _ folder: String, _ identity: FileIdentity?, isFleeting: Bool, _ content: Content,
+            since: Date
+        ) {
+            (self.path, self.folder, self.identity, self.isFleeting) = (path, folder, identity, isFleeting)
+            (self.content, self.since) = (content, since)
+        }
+    }
+
+    private var fields: Fields
+
+    var path: String { fields.path }
+    var folder: String { fields.folder }
     /// The identity of the content that the record describes; `nil` if the file could not be examined.
-    var identity: FileIdentity? { didSet { isFleeting = identity?.isRecent == true } }
+    var identity: FileIdentity? {
+        get { fields.identity }
+        set {
+            fields = Fields(
+                path, folder, newValue, isFleeting: newValue?.isRecent == true, content, since: since)
+        }
+    }
     /// Whether the file was changed so recently that a further change might have left its identity unchanged.
-    private(set) var isFleeting = false
-    private(set) var content: Content
+    var isFleeting: Bool { fields.isFleeting }
+    var content: Content { fields.content }
     /// The time when the content or the verdict on it last changed.
-    private(set) var since = Date()
+    var since: Date { fields.since }
 
     enum Content: Sendable {
         /// The file is being written and is loaded when it is complete. Carries the module that it contained before.
@@ -50,13 +75,13 @@ struct FileRecord {
     }
 
     init(path: String, folder: String, identity: FileIdentity?, content: Content = .beingWritten()) {
-        (self.path, self.folder, self.identity, self.content) = (path, folder, identity, content)
+        fields = Fields(path, folder, identity, isFleeting: false, content, since: Date())
     }
 
     /// Returns a record of the same file with other content, valid from now on.
     func with(_ content: Content) -> FileRecord {
         var record = self
-        (record.content, record.since) = (content, Date())
+        record.fields = Fields(path, folder, identity, isFleeting: isFleeting, content, since: Date())
         return record
     }
 
@@ -70,7 +95,9 @@ struct FileRecord {
 
     /// Keeps the module in the record after the file was written again, or while it is being written.
     mutating func keepModule(_ loaded: Loaded, isBeingWritten: Bool) {
-        content = isBeingWritten ? .beingWritten(over: loaded) : .module(loaded)
+        fields = Fields(
+            path, folder, identity, isFleeting: isFleeting,
+            isBeingWritten ? .beingWritten(over: loaded) : .module(loaded), since: since)
     }
 
     /// Whether the file is being written, so that it must be scanned again.

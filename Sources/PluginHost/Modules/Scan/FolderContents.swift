@@ -50,6 +50,14 @@ struct FolderContents: Sendable {
     /// The records of the files in ``unsettled``.
     var unsettledRecords: some Sequence<FileRecord> { unsettled.lazy.compactMap { records[$0] } }
 
+    /// Prepares for this many records.
+    mutating func reserveCapacity(_ count: Int) {
+        guard count > records.count * 2 else { return }
+        records.reserveCapacity(adding: count - records.count)
+        unsettled.reserveCapacity(count)
+        unplanned.reserveCapacity(count)
+    }
+
     mutating func put(_ record: FileRecord) {
         judge(record)
         unplanned.insert(record.path)

@@ -27,16 +27,14 @@ struct FolderScan {
         }
         context.examined.files += all.count
         context.folders.problems[folder] = nil
-        var (entries, declarations): ([PluginFolder.Entry], [PluginFolder.Entry]) = ([], [])
-        for entry in all {
-            if !entry.name.hasSuffix(".so"), DeclarationFile.isNamed(entry.name) {
-                declarations.append(entry)
-            } else {
-                entries.append(entry)
-            }
+        let isDeclaration = { (entry: PluginFolder.Entry) in
+            !entry.name.hasSuffix(".so") && DeclarationFile.isNamed(entry.name)
         }
+        let declarations = all.filter(isDeclaration)
+        let entries = declarations.isEmpty ? all : all.filter { !isDeclaration($0) }
         DeclarationScan(context: context).look(at: declarations, in: folder)
         take(entries, in: folder) {
+            guard !context.folders.records.isEmpty else { return }
             context.folders.forget(
                 in: folder, besides: Set(paths: entries.map(\.path)),
                 unread: entries.filter(\.isFolder).map { $0.path + "/" })
@@ -55,6 +53,7 @@ struct FolderScan {
         // All files are opened before the first entry function is called. Whenever a library is opened, the Swift
         // runtime discards its cache of protocol conformances and searches all libraries again. If opening and calling
         // alternated, the start time would grow with the square of the number of modules.
+        context.folders.reserveCapacity(entries.count)
         let intake = FileScan(context: context)
         for file in intake.open(entries.compactMap { due($0, in: folder) }) { intake.finish(file) }
         if hasChanges { retryLacking(failed, intake) }

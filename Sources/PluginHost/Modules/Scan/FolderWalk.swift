@@ -1,4 +1,5 @@
 import CDispatch
+import Dispatch
 import Glibc
 import PluginABI
 import PluginFile
@@ -34,8 +35,13 @@ struct FolderWalk {
         let path: String
         /// Whether the item is a symbolic link, or the file system does not report its type.
         let canBeLink: Bool
+        /// Whether the item may be a module, a route file or a service file.
+        let isCandidate: Bool
         /// The reason why the item has no valid name. In that case `name` and `path` are substitutes.
         var error: PluginError?
+        /// The identity of a candidate that this user owns and can read, with links followed; `nil` if it was not
+        /// determined.
+        var identity: FileIdentity?
     }
 
     /// A folder that is skipped, and the reason.
@@ -93,26 +99,26 @@ struct FolderWalk {
 
     /// Returns the items of a folder, except subfolders that are visited later.
     ///
+    /// - Parameter identifies: Whether the identities of candidates are determined, where that takes one system call.
     /// - Throws: `unreadable`.
-    mutating func read(_ folder: Folder) throws(PluginError) -> [Item] {
+    mutating func read(_ folder: Folder, identifying identifies: Bool = false) throws(PluginError) -> [Item] {
         guard let stream = opendir(folder.path) else { throw PluginFolder.unreadable(folder.path, errno) }
         defer { closedir(stream) }
-        var items: [Item] = []
+        let start = folder.path.pathOfItem("")
+        var (items, names): ([Item], [String]) = ([], [])
+        var refused: [Item] = []
         var found: (folders: [Pending], links: [Pending]) = ([], [])
         while let record = readdir(stream) {
             // Sound: the name ends with a zero byte inside the record, which lives until the next readdir.
-            let (name, isText) = withUnsafePointer(to: &record.pointee.d_name) { name in
-                name.withMemoryRebound(to: CChar.self, capacity: 1) { name in
-                    String(validatingCString: name).map { ($0, true) } ?? (Self.escaped(name), false)
-                }
-            }
-            guard name.utf8.first != UInt8(ascii: ".") else { continue }
-            let path = folder.path.pathOfItem(name)
+            let bytes = UnsafeRawPointer(record).advanced(by: Self.nameOffset).assumingMemoryBound(to: CChar.self)
+            guard bytes[0] != CChar(bitPattern: UInt8(ascii: ".")) else { continue }
+            let (name, isText) = String(validatingCString: bytes).map { ($0, true) } ?? (Self.escaped(bytes), false)
+            let path = start + name
             let relative = folder.name.isEmpty ? name : "\(folder.name)/\(name)"
             // Some file systems do not report the type of an entry (`DT_UNKNOWN`); it is then determined by `stat`.
             let kind = Int(record.pointee.d_type)
             guard isText else {
-                refuse(name, path, relative, isFolder: kind == Int(DT_DIR), &items)
+                refuse(name, path, relative, isFolder: kind == Int(DT_DIR), &refused)
                 continue
             }
             let canBeLink = kind == Int(DT_LNK) || kind == Int(DT_UNKNOWN)
@@ -120,12 +126,49 @@ struct FolderWalk {
                 let pending = Pending(path: path, name: relative, depth: folder.depth + 1)
                 if kind == Int(DT_DIR) { found.folders.append(pending) } else { found.links.append(pending) }
             } else {
-                items.append(Item(name: relative, path: path, canBeLink: canBeLink))
+                let isCandidate = PluginFolder.isCandidate(name)
+                items.append(Item(name: relative, path: path, canBeLink: canBeLink, isCandidate: isCandidate))
+                names.append(name)
             }
         }
         folders += found.folders.sorted { PathKey($0.name) < PathKey($1.name) }
         links += found.links.sorted { PathKey($0.name) < PathKey($1.name) }
+        if identifies { Self.identify(&items, names, in: dirfd(stream)) }
+        if !refused.isEmpty { items += refused }
         return items
+    }
+
+    private static let nameOffset = MemoryLayout<dirent>.offset(of: \.d_name)!
+
+    /// Determines the identities of candidates in a folder. Those of many files are determined by several threads.
+    ///
+    /// - Parameter names: The file names of the items.
+    private static func identify(_ items: inout [Item], _ names: [String], in folder: Int32) {
+        let (count, user) = (items.count, geteuid())
+        items.withUnsafeMutableBufferPointer { items in
+            // Sound: each thread changes items of its own, and all have ended when this function returns.
+            nonisolated(unsafe) let items = items
+            @Sendable func identify(_ part: Range<Int>) {
+                for index in part where items[index].isCandidate {
+                    items[index].identity = names[index].withCString { identity(of: $0, in: folder, user) }
+                }
+            }
+            guard count >= 4 * share else { return identify(0..<count) }
+            DispatchQueue.concurrentPerform(iterations: (count + share - 1) / share) { part in
+                identify(part * share..<min((part + 1) * share, count))
+            }
+        }
+    }
+
+    /// How many files a thread examines at a time.
+    private static let share = 64
+
+    /// Returns the identity of a file that a user owns and can read; `nil` for any other.
+    private static func identity(of name: UnsafePointer<CChar>, in folder: Int32, _ user: uid_t) -> FileIdentity? {
+        var status = stat()
+        guard fstatat(folder, name, &status, 0) == 0, status.st_uid == user, status.st_mode & S_IRUSR != 0
+        else { return nil }
+        return FileIdentity(status)
     }
 
     /// Records an error for an entry whose name is not valid UTF-8, if the entry would be scanned with a valid one.
@@ -136,7 +179,7 @@ struct FolderWalk {
         if isFolder {
             if includesSubfolders { failures.append(Failure(name: relative, path: path, error: error)) }
         } else if PluginFolder.isCandidate(String(name.dropLast(Self.note.count))) {
-            items.append(Item(name: relative, path: path, canBeLink: false, error: error))
+            items.append(Item(name: relative, path: path, canBeLink: false, isCandidate: true, error: error))
         }
     }
 

@@ -286,7 +286,7 @@ final class FolderWatcher: @unchecked Sendable {
     }
 
     private func identities(of items: [FolderWalk.Item], onlyLinks: Bool) -> [PathKey: FileIdentity?] {
-        let items = items.filter { PluginFolder.isCandidate($0) && (!onlyLinks || $0.canBeLink) }
+        let items = items.filter { $0.isCandidate && (!onlyLinks || $0.canBeLink) }
         return Dictionary(
             items.map { (PathKey($0.name), try? PluginFolder.examine($0.path).get()) }, uniquingKeysWith: { $1 })
     }

@@ -41,11 +41,11 @@ package enum PluginFolder {
             var status = stat()
             throw unreadable(path, stat(path, &status) == 0 ? ENOTDIR : errno)
         }
-        var entries = candidates(try walk.read(first))
+        var entries = candidates(try walk.read(first, identifying: true))
         while let folder = walk.next() {
             do throws(PluginError) {
                 if checksTrust { try Trust.check(folder: folder.path) }
-                entries += candidates(try walk.read(folder))
+                entries += candidates(try walk.read(folder, identifying: true))
             } catch {
                 entries.append(Entry(name: folder.name, path: folder.path, identity: .failure(error), isFolder: true))
             }
@@ -70,9 +70,18 @@ package enum PluginFolder {
     }
 
     private static func candidates(_ items: [FolderWalk.Item]) -> [Entry] {
-        items.filter(isCandidate).map { item in
-            Entry(name: item.name, path: item.path, identity: item.error.map { .failure($0) } ?? examine(item.path))
+        var entries: [Entry] = []
+        entries.reserveCapacity(items.count)
+        for item in items where item.isCandidate {
+            let identity: Result<FileIdentity, PluginError> =
+                if let identity = item.identity {
+                    .success(identity)
+                } else {
+                    item.error.map { .failure($0) } ?? examine(item.path)
+                }
+            entries.append(Entry(name: item.name, path: item.path, identity: identity))
         }
+        return entries
     }
 
     /// What was found under the name of a file.
@@ -91,13 +100,6 @@ package enum PluginFolder {
         guard lstat(path, &status) == 0 else { return errno == ENOENT ? .absent : .unclear }
         guard mayBeFolder || status.st_mode & S_IFMT == S_IFREG else { return .unclear }
         return .present(Entry(name: name, path: path, identity: examine(path)))
-    }
-
-    /// Returns whether an item of a folder may be a module, a route file or a service file.
-    static func isCandidate(_ item: FolderWalk.Item) -> Bool {
-        if item.error != nil { return true }
-        guard let slash = item.name.utf8.lastIndex(of: UInt8(ascii: "/")) else { return isCandidate(item.name) }
-        return isCandidate(String(item.name[item.name.utf8.index(after: slash)...]))
     }
 
     /// Returns the error for a folder that cannot be listed.

@@ -11,9 +11,6 @@ final class HeldFiles {
     /// How many files all hosts of the process hold at most. Each uses a descriptor; they never use more than a quarter
     /// of those that the process may have.
     static let countMax = 256
-    /// How many files are held in the process.
-    private static let total = Atomic(0)
-
     /// A file that is held.
     struct File {
         /// The module in the file.
@@ -24,42 +21,52 @@ final class HeldFiles {
         var path: String { "/proc/self/fd/\(descriptor)" }
 
         fileprivate init?(holding module: LoadedModule) {
-            let limit = min(countMax, ProcessLimits.descriptors / 4)
-            guard total.add(1, ordering: .relaxed).newValue <= limit else {
-                total.subtract(1, ordering: .relaxed)
-                return nil
-            }
             (self.module, descriptor) = (module, plugin_host_hold(module.file))
-            guard descriptor >= 0, FileIdentity(path: path) == module.staged.identity else {
+            guard descriptor >= 0 else { return nil }
+            guard FileIdentity(path: path) == module.staged.identity else {
                 close()
                 return nil
             }
         }
 
-        func close() {
-            if descriptor >= 0 { Glibc.close(descriptor) }
-            total.subtract(1, ordering: .relaxed)
-        }
+        fileprivate func close() { Glibc.close(descriptor) }
     }
+
+    /// How many files are held in the process.
+    private static let total = Atomic(0)
 
     /// The held files by the name of the module.
     private var files: [String: File] = [:]
 
-    deinit { for file in files.values { file.close() } }
+    deinit { for file in files.values { Self.release(file) } }
 
     var count: Int { files.count }
 
     /// Holds those files of modules that have not changed since they were read.
     func hold(_ modules: [LoadedModule]) {
         for module in modules where files[module.name] == nil && module.staged.libraries.isEmpty {
-            files[module.name] = File(holding: module)
+            files[module.name] = Self.held(module)
         }
+    }
+
+    private static func held(_ module: LoadedModule) -> File? {
+        let count = total.add(1, ordering: .relaxed).newValue
+        if count <= min(countMax, ProcessLimits.descriptors / 4), let file = File(holding: module) { return file }
+        total.subtract(1, ordering: .relaxed)
+        return nil
+    }
+
+    /// Ends the holding of a file that ``take(unless:)`` has returned.
+    static func release(_ file: File) {
+        file.close()
+        total.subtract(1, ordering: .relaxed)
     }
 
     /// Holds a file again that ``take(unless:)`` has returned.
     func putBack(_ file: File) { files[file.module.name] = file }
 
-    /// Removes and returns the files of modules that are no longer needed. The caller must close them.
+    /// Removes and returns the files of modules that are no longer needed. The caller must release them
+    /// or put them back.
     func take(unless isNeeded: (LoadedModule) -> Bool) -> [File] {
         let taken = files.filter { !isNeeded($0.value.module) }
         for name in taken.keys { files[name] = nil }

@@ -31,7 +31,7 @@ struct VersionRetention {
         }
         for file in gone {
             var isHeld = false
-            defer { if !isHeld { file.close() } }
+            defer { if !isHeld { HeldFiles.release(file) } }
             let module = file.module
             let served = context.serving.modules[module.name]
             guard served.map({ Plan.isSame($0.module, module) }) != true, !isInFolder(module) else { continue }
