@@ -217,7 +217,7 @@ extension HTTPField.Name {
 
 extension Request {
     /// Whether a body follows the head.
-    var hasBody: Bool { headers[.transferEncoding] != nil || (headers[.contentLength] ?? "0") != "0" }
+    var hasBody: Bool { headers.contains(.transferEncoding) || (headers[.contentLength] ?? "0") != "0" }
 }
 
 extension Response {

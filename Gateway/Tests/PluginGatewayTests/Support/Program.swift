@@ -54,7 +54,8 @@ final class Program: Sendable {
         return process.withLock { $0.terminationReason == .exit ? $0.terminationStatus : nil }
     }
 
-    /// Runs a program to its end and returns what it writes, and its exit status.
+    /// Runs a program to its end and returns what it writes, and its exit status. Unlike a `Process` of Foundation, this
+    /// also works if very many descriptors are open.
     static func run(_ arguments: [String]) async throws -> (output: String, status: Int32) {
         try await onThread {
             let file = try makeFolder() + "/output"
@@ -64,8 +65,7 @@ final class Program: Sendable {
             posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
             posix_spawn_file_actions_addopen(&actions, 1, file, O_WRONLY | O_CREAT, 0o600)
             posix_spawn_file_actions_adddup2(&actions, 1, 2)
-            // A `Process` of Foundation looks at each descriptor, and ends this program if there are very many.
-            posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+            for descriptor in Int32(3)..<512 { posix_spawn_file_actions_addclose(&actions, descriptor) }
             var words = (["env"] + arguments).map { strdup($0) } + [nil]
             var settings = ProcessInfo.processInfo.environment.map { strdup("\($0)=\($1)") } + [nil]
             defer { for word in words + settings { free(word) } }
