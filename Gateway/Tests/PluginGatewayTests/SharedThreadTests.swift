@@ -41,7 +41,9 @@ import Testing
         #expect(
             await becomesTrue {
                 for _ in 0..<CallPace.required {
-                    guard try await gateway.call("Lazy/wait", "{\"file\": \"\"}").text == "\"waited\"" else { return false }
+                    guard try await gateway.call("Lazy/wait", "{\"file\": \"\"}").text == "\"waited\"" else {
+                        return false
+                    }
                 }
                 return pace.areShort
             })
