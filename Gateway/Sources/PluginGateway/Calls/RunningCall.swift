@@ -59,8 +59,9 @@ struct RunningCall: Sendable {
             }
         }
         @Sendable func end(_ error: PluginError) {
-            task.cancel()
+            // Before the action can answer that it was cancelled.
             outcome.set(.failure(error))
+            task.cancel()
         }
         // The host ends calls at their deadline, but cannot interrupt synchronous actions.
         let number = gateway.calls.add(until: .now + call.timeout + Self.patience) { reason in
