@@ -1,10 +1,11 @@
-import Dispatch
+package import Dispatch
 import Glibc
 import Synchronization
 
 /// Threads for code that may block, such as actions and callbacks: neither the threads that all tasks of the program
-/// share, nor those of the connections. There is a thread for each piece of code that runs or waits, up to a limit. If
-/// the system has no more threads, code runs later, on those of Dispatch.
+/// share, nor those of the connections. There is a thread for each piece of code that runs or waits, up to a limit. A
+/// thread that has nothing to run for a while ends. If the system has no more threads, code runs later, on those of
+/// Dispatch.
 package final class ThreadPool: TaskExecutor {
     private struct State {
         var waiting: [(@Sendable () -> Void)?] = []
@@ -29,18 +30,20 @@ package final class ThreadPool: TaskExecutor {
     }
 
     private let limit: Int
+    private let idleTime: DispatchTimeInterval
     private let startThread: @Sendable (_ body: @escaping @Sendable () -> Void) -> Bool
     private let state = Mutex(State())
     private let arrived = DispatchSemaphore(value: 0)
 
     /// - Parameters:
     ///   - limit: The largest number of threads, 1 or more.
+    ///   - idleTime: How long a thread waits for something to run until it ends.
     ///   - startThread: Runs a body on a new thread; returns false if the system has none.
     package init(
-        limit: Int,
+        limit: Int, idleTime: DispatchTimeInterval = .seconds(10),
         startThread: @escaping @Sendable (_ body: @escaping @Sendable () -> Void) -> Bool = ThreadPool.startThread
     ) {
-        (self.limit, self.startThread) = (max(1, limit), startThread)
+        (self.limit, self.idleTime, self.startThread) = (max(1, limit), idleTime, startThread)
     }
 
     package func enqueue(_ job: consuming ExecutorJob) {
@@ -57,19 +60,25 @@ package final class ThreadPool: TaskExecutor {
             return isShort
         }
         arrived.signal()
-        guard needsThread, !startThread({ while true { self.runNext() } }) else { return }
+        guard needsThread, !startThread({ while self.runNext() {} }) else { return }
         state.withLock { $0.threads -= 1 }
         DispatchQueue.global().async { self.runWaiting() }
     }
 
-    private func runNext() {
+    /// Waits for something to run, and runs it. Returns false if nothing arrives, so that the thread should end.
+    private func runNext() -> Bool {
         state.withLock { $0.idle += 1 }
-        arrived.wait()
-        let body = state.withLock { state in
+        let result = arrived.wait(timeout: .now() + idleTime)
+        let (body, ends) = state.withLock { state in
             state.idle -= 1
-            return state.take()
+            // What has arrived in the last moment is run; its signal then wakes a thread for nothing.
+            let body = state.take()
+            let ends = body == nil && result == .timedOut
+            if ends { state.threads -= 1 }
+            return (body, ends)
         }
         body?()
+        return !ends
     }
 
     /// Runs what waits, in place of a thread that cannot be started.

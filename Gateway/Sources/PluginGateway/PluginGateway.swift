@@ -23,6 +23,8 @@ public final class PluginGateway: Sendable {
 
     let tracer: any Tracer
     let logger: Logger
+    /// The scheme by which the host finds targets and actions by their names.
+    let scheme: String
     /// Whether the tracer does anything.
     let isTraced: Bool
     let admission: Admission
@@ -30,11 +32,12 @@ public final class PluginGateway: Sendable {
     let events: EventLog
     /// The threads that run actions. A synchronous action keeps its thread as long as it likes.
     let threads: ThreadPool
+    let sharedThreads = SharedThreads()
     let calls = CallsInFlight()
     let departures: Departures
     let callTimes = CallTimes()
-    let meters: CallMeters
     let tallies = CallTallies()
+    let countedActions = CountedActions()
     let pageFleet = PageFleet()
     let pageChanges = PageChanges()
     let pageRoutes = PageRoutes()
@@ -64,9 +67,10 @@ public final class PluginGateway: Sendable {
     ) {
         (self.host, self.configuration, self.metrics, self.tracer) = (host, configuration, metrics, tracer)
         self.logger = logger
+        let schemes = host.configuration.schemes
+        scheme = schemes.contains("call") ? "call" : schemes.first ?? "call"
         isTraced = !(tracer is NoOpTracer)
         admission = Admission(total: configuration.callLimit, perModule: configuration.moduleCallLimit)
-        meters = CallMeters(metrics)
         catalog = Catalog(host)
         events = EventLog(kept: configuration.keptEvents, streams: configuration.streamLimit)
         unsent = UnsentResults(limit: configuration.unsentLimit)
@@ -217,7 +221,7 @@ extension HTTPField.Name {
 
 extension Request {
     /// Whether a body follows the head.
-    var hasBody: Bool { headers[.transferEncoding] != nil || (headers[.contentLength] ?? "0") != "0" }
+    var hasBody: Bool { headers.contains(.transferEncoding) || (headers[.contentLength] ?? "0") != "0" }
 }
 
 extension Response {

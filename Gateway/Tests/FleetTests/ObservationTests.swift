@@ -22,8 +22,9 @@ struct ObservationTests {
         try copyFile(TestMember.file("2.0.0"), to: "\(fleet.folder)/store/Good-2.0.0.so")
         let member = try await fleet.start("host1")
         #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 1 })
+        let tally = try #require(member.gateway.tallies.module("Good"))
         func call(_ duration: Duration) {
-            for _ in 0..<20 { member.gateway.tallies.add("Good", nil, duration) }
+            for _ in 0..<20 { tally.end(tally.begin(.now), nil, duration.nanoseconds) }
         }
         // Of the version before that one.
         call(.seconds(1))

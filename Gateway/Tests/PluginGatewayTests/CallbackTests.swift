@@ -90,10 +90,33 @@ import Testing
         try await gateway.end()
     }
 
-    @Test func `a client that leaves cancels the call, and its callbacks fail`() async throws {
-        let gateway = try await gateway { configuration, host in
-            (configuration.heartbeat, host.shutdownTimeout) = (.milliseconds(50), .milliseconds(200))
+    @Test func `a stream has the place of one call, until it ends or its client leaves`() async throws {
+        let gateway = try await TestGateway([callerModule.build(), labModule.build()]) { configuration, host in
+            (configuration.callLimit, configuration.heartbeat) = (1, .milliseconds(50))
+            host.shutdownTimeout = .milliseconds(200)
         }
+        for _ in 0..<3 {
+            #expect(
+                await becomesTrue {
+                    try await gateway.call("Caller/count", "{\"times\": 1, \"then\": \"x\"}", events).text
+                        .hasSuffix("event: result\ndata: 1\n\n")
+                })
+            #expect(
+                await becomesTrue {
+                    try await gateway.call("Lab/cursor", "{\"count\": 1}", events).text
+                        .hasSuffix("data: 1\n\nevent: result\ndata: null\n\n")
+                })
+        }
+        #expect(await becomesTrue { try await gateway.get("/metrics").text.contains("gateway_calls_in_flight 0.0") })
+        let (socket, _) = try await hang(gateway)
+        #expect(try await gateway.call("Lab/number", "{\"n\": 1}").code == "overloaded")
+        socket.close()
+        #expect(await becomesTrue { try await gateway.call("Lab/number", "{\"n\": 1}").text == "1" })
+        try await gateway.end()
+    }
+
+    /// Makes a call that hangs, and returns its connection, with what is sent up to the first heartbeat.
+    private func hang(_ gateway: TestGateway) async throws -> (RawSocket, String) {
         let body = "{\"then\": \"x\"}"
         let socket = try RawSocket(port: gateway.port)
         try socket.send(
@@ -104,6 +127,14 @@ import Testing
             while !text.contains(":\n\n"), let part = socket.read() { text += String(decoding: part, as: UTF8.self) }
             return text
         }
+        return (socket, text)
+    }
+
+    @Test func `a client that leaves cancels the call, and its callbacks fail`() async throws {
+        let gateway = try await gateway { configuration, host in
+            (configuration.heartbeat, host.shutdownTimeout) = (.milliseconds(50), .milliseconds(200))
+        }
+        let (socket, text) = try await hang(gateway)
         // No event has been sent, only the head and heartbeats.
         #expect(text.hasPrefix("HTTP/1.1 200 "))
         #expect(!text.contains("event:"))

@@ -37,6 +37,25 @@ import Testing
         #expect(results.count == 20)
     }
 
+    @Test func `a thread with nothing to run ends, and another one takes its place when needed`() async throws {
+        let (started, ended) = (Tries(), Tries())
+        let threads = ThreadPool(limit: 4, idleTime: .milliseconds(20)) { body in
+            started.count.withLock { $0 += 1 }
+            return ThreadPool.startThread {
+                body()
+                ended.count.withLock { $0 += 1 }
+            }
+        }
+        for _ in 0..<3 {
+            let arrived = DispatchSemaphore(value: 0)
+            for _ in 0..<100 { threads.run { arrived.signal() } }
+            #expect(try await arrive(100, arrived))
+            let count = started.count.withLock { $0 }
+            #expect(await becomesTrue { ended.count.withLock { $0 } == count })
+        }
+        #expect(started.count.withLock { $0 } >= 3)
+    }
+
     @Test func `without further threads, code runs late, but it runs`() async throws {
         let tries = Tries()
         let threads = ThreadPool(limit: 8) { body in

@@ -200,6 +200,10 @@ extension PathTree {
         /// Returns the captures of the groups in a path that the entry matches.
         @inline(never)
         mutating func captures(of entry: Unmanaged<RouteEntry>) -> [RawText?] {
+            // If only the host has other groups, those of the path are whole segments nevertheless.
+            if let path = entry.takeUnretainedValue().pattern.path, path.isPlain {
+                return path.segments.indices.filter { path.segments[$0].rank == .name }.map { segments[$0] }
+            }
             let text = readScalars()
             let taken = text.path.withUnsafeBufferPointer {
                 entry.takeUnretainedValue().pattern.path?.automaton.match($0, counting: &steps)

@@ -3,60 +3,74 @@ import Synchronization
 
 /// The number of calls in flight, in all and for each module, with their limits.
 final class Admission: Sendable {
-    private struct State {
-        var total = 0
-        var modules: [String: Int] = [:]
+    /// The number of calls of one module in flight.
+    final class Share: Sendable {
+        fileprivate let count = Atomic(0)
     }
 
     private let total: Int
     private let perModule: Int
-    private let state = Mutex(State())
+    private let count = Atomic(0)
+    private let shares = Mutex<[String: Share]>([:])
 
     init(total: Int, perModule: Int) { (self.total, self.perModule) = (max(1, total), max(1, perModule)) }
 
     /// The slot of a call, which is free again when nothing refers to this object.
     final class Slot: Sendable {
         private let admission: Admission
-        private let module: String?
+        private let share: Share?
 
-        fileprivate init(_ admission: Admission, _ module: String?) {
-            (self.admission, self.module) = (admission, module)
+        fileprivate init(_ admission: Admission, _ share: Share?) {
+            (self.admission, self.share) = (admission, share)
         }
 
-        deinit { admission.leave(module) }
+        deinit {
+            share?.count.subtract(1, ordering: .relaxed)
+            admission.count.subtract(1, ordering: .relaxed)
+        }
+    }
+
+    /// Returns the number of calls of a module in flight, to count in.
+    func share(of module: String) -> Share {
+        shares.withLock { shares in
+            if let share = shares[module] { return share }
+            let share = Share()
+            shares[module] = share
+            return share
+        }
     }
 
     /// Counts a call for as long as its slot is kept.
     ///
-    /// - Parameter module: The module that the call leads to; `nil` if it leads to none.
-    func enter(_ module: String?) throws(Problem) -> Slot {
-        try state.withLock { (state) throws(Problem) in
-            guard state.total < total else {
-                throw Problem(.overloaded, "\(total) calls are in flight, which is the limit. Try again later.")
-            }
-            if let module {
-                let count = state.modules[module] ?? 0
-                guard count < perModule else {
-                    throw Problem(
-                        .moduleBusy,
-                        "\(perModule) calls of this module are in flight, which is the limit. Try again later.",
-                        retryAfter: 1)
-                }
-                state.modules[module] = count + 1
-            }
-            state.total += 1
+    /// - Parameter share: The calls of the module that the call leads to; `nil` if it leads to none.
+    func enter(_ share: Share?) throws(Problem) -> Slot {
+        guard count.increment(upTo: total) else {
+            throw Problem(.overloaded, "\(total) calls are in flight, which is the limit. Try again later.")
         }
-        return Slot(self, module)
+        guard let share else { return Slot(self, nil) }
+        guard share.count.increment(upTo: perModule) else {
+            count.subtract(1, ordering: .relaxed)
+            throw Problem(
+                .moduleBusy,
+                "\(perModule) calls of this module are in flight, which is the limit. Try again later.", retryAfter: 1)
+        }
+        return Slot(self, share)
     }
 
-    private func leave(_ module: String?) {
-        state.withLock { state in
-            state.total -= 1
-            guard let module, let count = state.modules[module] else { return }
-            state.modules[module] = count > 1 ? count - 1 : nil
-        }
-    }
+    /// The number of calls in flight.
+    var inFlight: Int { count.load(ordering: .relaxed) }
+}
 
-    /// The calls in flight, in all and by module.
-    var counts: (total: Int, modules: [String: Int]) { state.withLock { ($0.total, $0.modules) } }
+extension Atomic<Int> {
+    /// Adds 1, unless the limit is reached. Returns false in that case.
+    borrowing func increment(upTo limit: Int) -> Bool {
+        var value = load(ordering: .relaxed)
+        while value < limit {
+            let (exchanged, original) = weakCompareExchange(
+                expected: value, desired: value + 1, ordering: .relaxed)
+            if exchanged { return true }
+            value = original
+        }
+        return false
+    }
 }

@@ -16,6 +16,10 @@ struct GatewayCall: Sendable {
     /// The module and the action that the URL leads to; `nil` if it leads to none.
     let module: String?
     let action: String?
+    /// What counts the calls of the action.
+    let counted: CountedAction
+    /// Whether the action can run on the threads that all tasks of the program share, as long as its calls are short.
+    let mayShareThreads: Bool
     /// The events by which the call is answered; `nil` if it is answered by its result alone.
     let events: CallEvents?
 }
@@ -32,17 +36,19 @@ extension PluginGateway {
         guard request.method == .post else { throw Problem.method(request.method, allowed: "POST") }
         try checkReady()
         let (name, action) = (String(names[0]), String(names[1]))
-        let url = "\(scheme)://\(name)/\(action)"
+        let title = "\(name)/\(action)"
+        let url = "\(scheme)://\(title)"
         let catalog = catalog.current
         let fallback = catalog.fallback(of: name)
-        try checkAction(url, "\(name)/\(action)", orFallback: fallback != nil)
-        let known = catalog.action(name, action)
+        try checkAction(url, title, orFallback: fallback != nil)
+        let known = catalog.action(title)
         let timeout = try timeout(of: request)
         let (parameters, events) = try await given(request, target, known?.action)
+        let (module, called) = (known?.module ?? fallback?.name, fallback == nil ? title : "\(name)/notFound")
         let call = GatewayCall(
             url: url + target.query, method: .post, parameters: parameters, client: client, timeout: timeout,
-            module: known?.module.name ?? fallback?.name, action: "\(name)/\(fallback == nil ? action : "notFound")",
-            events: events)
+            module: module, action: called, counted: countedActions.of(module, called, self),
+            mayShareThreads: known?.mayShareThreads ?? false, events: events)
         return try await afterBody { () throws(Problem) in try await make(call, request, connection) }
     }
 
@@ -64,12 +70,6 @@ extension PluginGateway {
             try given.adding(callbacksIn: target.query, of: action, maker)
         }
         return (given.parameters, prefersEvents || given.hasCallback ? events : nil)
-    }
-
-    /// The scheme by which the host finds targets and actions by their names.
-    private var scheme: String {
-        let schemes = host.configuration.schemes
-        return schemes.contains("call") ? "call" : schemes.first ?? "call"
     }
 
     /// Refuses a URL that does not lead to the action that it names: routes, and fallbacks of targets, precede names.
@@ -108,7 +108,7 @@ extension PluginGateway {
 
     /// Finds a slot for a call.
     func start(_ call: GatewayCall, _ connection: Connection?) throws(Problem) -> RunningCall {
-        RunningCall(gateway: self, call: call, slot: try admission.enter(call.module), connection: connection)
+        RunningCall(gateway: self, call: call, slot: try admission.enter(call.counted.share), connection: connection)
     }
 
     /// Makes a call in a span, and counts it.
@@ -116,16 +116,13 @@ extension PluginGateway {
         _ call: GatewayCall, _ request: Request, _ body: (CallContext) async throws(Problem) -> Result
     ) async throws(Problem) -> Result {
         let start = ContinuousClock.now
-        let number = call.module.map { tallies.begin($0, start) }
-        func end() { if let module = call.module, let number { tallies.end(module, number) } }
+        let number = call.counted.begin(start)
         do throws(Problem) {
             let result = try await traced(call, request, body)
-            end()
-            count(call, nil, since: start)
+            call.counted.end(number, nil, since: start)
             return result
         } catch {
-            end()
-            count(call, error, since: start)
+            call.counted.end(number, error, since: start)
             throw error
         }
     }

@@ -24,8 +24,7 @@ enum GivenParameters: Sendable {
     func adding(
         callbacksIn query: String, of action: Catalog.Action?, _ maker: CallbackMaker?
     ) throws(Problem) -> GivenParameters {
-        guard case .named(var entries) = self, let parameters = action?.parameters.filter(\.isCallback),
-            !parameters.isEmpty
+        guard case .named(var entries) = self, let parameters = action?.callbacks, !parameters.isEmpty
         else { return self }
         // If the query repeats a name, the last one counts. Callbacks in the body have precedence.
         for part in query.dropFirst().split(separator: "&").reversed() {

@@ -13,14 +13,15 @@ extension PluginGateway {
         guard !target.host.isEmpty, let found = try find(target, request, catalog) else {
             throw Problem(.noRoute, "There is nothing at this path.")
         }
-        let names = found.explanation.action?.split(separator: "/").map(String.init) ?? []
-        let action = names.count == 2 ? catalog.action(names[0], names[1])?.action : nil
+        let (module, name) = (found.explanation.module, found.explanation.action)
+        let known = name.flatMap(catalog.action)
         let timeout = try timeout(of: request)
         if !request.method.hasBody { try checkNoBody(request) }
-        let (parameters, events) = try await given(request, target, action)
+        let (parameters, events) = try await given(request, target, known?.action)
         let call = GatewayCall(
             url: found.url, method: found.method, parameters: parameters, client: client, timeout: timeout,
-            module: found.explanation.module, action: found.explanation.action, events: events)
+            module: module, action: name, counted: countedActions.of(module, name, self),
+            mayShareThreads: known?.mayShareThreads ?? false, events: events)
         let response = try await afterBody { () throws(Problem) in try await make(call, request, connection) }
         return request.method == .head ? response.createHeadResponse() : response
     }

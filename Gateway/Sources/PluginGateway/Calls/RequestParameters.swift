@@ -66,6 +66,7 @@ extension PluginGateway {
     /// The media type in lower case, without parameters; empty if there is none.
     func mediaType(of request: Request) throws(Problem) -> String {
         guard let text = request.headers[.contentType] else { return "" }
+        if text == "application/json" { return text }
         let parts = text.split(separator: ";", maxSplits: 1, omittingEmptySubsequences: false)
         let type = parts[0].trimmingSpaces.lowercased()
         if type == "application/json", parts.count > 1 {

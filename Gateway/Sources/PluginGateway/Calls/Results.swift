@@ -18,11 +18,14 @@ extension PluginGateway {
         case .object(let object): return try await lines(of: object, running)
         default:
             guard !value.hasObject else { throw Problem(.objectsInResult) }
-            var response = Response.text(value.json, type: "application/json")
-            response.headers[.contentTypeOptions] = "nosniff"
-            return response
+            return Response(
+                status: .ok, headers: Self.jsonFields, body: ResponseBody(inPieces: ByteBuffer(string: value.json)))
         }
     }
+
+    private static let jsonFields: HTTPFields = [
+        .contentType: "application/json", .cacheControl: "no-store", .contentTypeOptions: "nosniff",
+    ]
 
     /// Counts the body of a response until the client has read it. Bodies of unknown length are made as fast as the
     /// client reads.

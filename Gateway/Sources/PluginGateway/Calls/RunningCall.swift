@@ -13,7 +13,8 @@ struct RunningCall: Sendable {
     /// - Parameter context: The trace and the caller that modules see.
     func open(_ context: CallContext) async throws(Problem) -> Value {
         do throws(PluginError) {
-            return try await perform { [host = gateway.host, call] () async throws(PluginError) in
+            let pace = call.mayShareThreads ? call.counted.pace : nil
+            return try await perform(pace) { [host = gateway.host, call] () async throws(PluginError) in
                 if context.isEmpty { return try await host.open(call) }
                 do {
                     return try await host.withCallContext(context) { host in try await host.open(call) }
@@ -28,22 +29,43 @@ struct RunningCall: Sendable {
 
     /// Does a part of the call on one of the threads for calls, and returns its result. Fails earlier if its time is
     /// up, the client leaves, or the gateway ends; then the part continues, and keeps the slot.
-    func perform(_ part: @escaping @Sendable () async throws(PluginError) -> Value) async throws(PluginError) -> Value {
+    ///
+    /// - Parameter pace: The pace of the calls, if they can run on the shared threads as long as they are short.
+    func perform(
+        _ pace: CallPace? = nil, _ part: @escaping @Sendable () async throws(PluginError) -> Value
+    ) async throws(PluginError) -> Value {
         let outcome = CallOutcome()
-        let task = Task(executorPreference: gateway.threads) { [slot] in
-            defer { withExtendedLifetime(slot) {} }
-            do throws(PluginError) {
-                outcome.set(.success(try await part()))
-            } catch {
-                outcome.set(.failure(error))
+        @Sendable func run(isShared: Bool) async {
+            let start = ContinuousClock.now
+            let result: Result<Value, PluginError>
+            do throws(PluginError) { result = .success(try await part()) } catch { result = .failure(error) }
+            pace?.add(.now - start, isShared: isShared)
+            outcome.set(result)
+        }
+        let task: Task<Void, Never>
+        if let pace, pace.areShort {
+            task = Task { [gateway, slot] in
+                defer { withExtendedLifetime(slot) {} }
+                guard gateway.sharedThreads.enter() else {
+                    return await withTaskExecutorPreference(gateway.threads) { await run(isShared: false) }
+                }
+                await run(isShared: true)
+                gateway.sharedThreads.leave()
+            }
+        } else {
+            task = Task(executorPreference: gateway.threads) { [slot] in
+                defer { withExtendedLifetime(slot) {} }
+                await run(isShared: false)
             }
         }
         @Sendable func end(_ error: PluginError) {
-            task.cancel()
+            // Before the action can answer that it was cancelled.
             outcome.set(.failure(error))
+            task.cancel()
         }
         // The host ends calls at their deadline, but cannot interrupt synchronous actions.
         let number = gateway.calls.add(until: .now + call.timeout + Self.patience) { reason in
+            if reason == .late { pace?.exclude() }
             end(reason == .late ? .late(call) : .gatewayEnds)
         }
         defer { gateway.calls.remove(number) }

@@ -61,6 +61,8 @@ final class Catalog: Sendable {
         let offered: OfferedModules
         /// The position of each target in ``modules`` and in the module's targets.
         private var positions: [String: (module: Int, target: Int)] = [:]
+        /// The remote actions, by target and action: `Shop/item`.
+        private var actions: [String: KnownAction] = [:]
         /// The schemes of HTTP for which there are routes.
         private(set) var schemes: [String] = []
         /// The routes of HTTP; those for any host come first.
@@ -73,11 +75,18 @@ final class Catalog: Sendable {
                 guard let name = status.name, let manifest = try? host.servedManifest(of: name),
                     let value = try? Value(json: types.text(name, manifest))
                 else { continue }
-                modules.append(Module(name, value))
+                modules.append(Module(name, value, isInProcess: status.runsInProcess))
             }
             offered = OfferedModules(modules.compactMap(\.offer))
             for (number, module) in modules.enumerated() {
-                for (position, target) in module.targets.enumerated() { positions[target.name] = (number, position) }
+                for (position, target) in module.targets.enumerated() {
+                    positions[target.name] = (number, position)
+                    for action in target.actions where action.isRemote {
+                        actions["\(target.name)/\(action.name)"] = KnownAction(
+                            module: module.name, action: action,
+                            mayShareThreads: module.isInProcess && !action.isAsync)
+                    }
+                }
             }
             let routes = host.routes.filter { $0.problem == nil && Self.isHTTP($0.pattern) }
             for scheme in ["https", "http"]
@@ -128,6 +137,11 @@ final class Catalog: Sendable {
             return (module, found)
         }
 
+        /// Returns an action, if it is remote.
+        ///
+        /// - Parameter title: Target and action: `Shop/item`.
+        func action(_ title: String) -> KnownAction? { actions[title] }
+
         /// Returns the module of a target whose only action is a remote fallback, such as one of another host that has
         /// not been reached; `nil` if the target has other actions.
         func fallback(of target: String) -> Module? {
@@ -136,6 +150,14 @@ final class Catalog: Sendable {
             guard actions.count == 1, actions[0].isFallback, actions[0].isRemote else { return nil }
             return modules[position.module]
         }
+    }
+
+    /// An action with what calls of it need.
+    struct KnownAction: Sendable {
+        let module: String
+        let action: Action
+        /// Whether the action is synchronous, and runs in this process, so that its calls can be short.
+        let mayShareThreads: Bool
     }
 
     /// How a route answers a method.
@@ -207,9 +229,11 @@ final class Catalog: Sendable {
         let cursors: Set<String>
         /// The part of the module that other hosts can mount; `nil` if there is none.
         let offer: Value?
+        /// Whether the module is started, and its code runs in this process.
+        let isInProcess: Bool
 
-        fileprivate init(_ name: String, _ manifest: Value) {
-            self.name = name
+        fileprivate init(_ name: String, _ manifest: Value, isInProcess: Bool) {
+            (self.name, self.isInProcess) = (name, isInProcess)
             offer = OfferedModules.offer(manifest)
             version = manifest["version"]?.string ?? ""
             targets = (manifest["targets"]?.list ?? []).map(Target.init)
@@ -239,26 +263,31 @@ final class Catalog: Sendable {
         let summary: String
         let isRemote: Bool
         let isIdempotent: Bool
+        let isAsync: Bool
         let hasRest: Bool
         /// The text of the result's type; empty if the manifest does not name it.
         let result: String
         var parameters: [Parameter]
+        /// The parameters for which a client can give a callback.
+        let callbacks: [Parameter]
 
         fileprivate init(_ node: Value) {
             name = node["name"]?.string ?? ""
             summary = node["summary"]?.string ?? ""
             isRemote = node["remote"].map { $0.bool ?? true } ?? false
             isIdempotent = node["idempotent"]?.bool ?? false
+            isAsync = node["async"]?.bool ?? false
             hasRest = node["rest"] != nil && node["rest"]?.bool != false
             result = node["result"]?.string ?? ""
             parameters = (node["parameters"]?.list ?? []).map(Parameter.init)
+            callbacks = parameters.filter(\.isCallback)
         }
 
         /// Whether the action handles calls of actions that do not exist. It cannot be called by its own name.
         var isFallback: Bool { name == "notFound" }
 
         /// Whether a client can give a callback.
-        var hasCallback: Bool { parameters.contains(where: \.isCallback) }
+        var hasCallback: Bool { !callbacks.isEmpty }
 
         /// The name of the only parameter of the kind bytes; `nil` if there is none, or more than one.
         var bodyParameter: String? {
@@ -339,4 +368,10 @@ final class Catalog: Sendable {
             acceptsNull = !isRequired
         }
     }
+}
+
+extension ModuleStatus {
+    /// Whether the module is started, and its code runs in this process. Modules that the program has registered may
+    /// stand for code elsewhere.
+    fileprivate var runsInProcess: Bool { state == .active && process == nil && restarts == 0 && file != "(program)" }
 }

@@ -34,7 +34,12 @@ public struct GatewayResponder<Context: RequestContext>: HTTPResponder {
     init(_ gateway: PluginGateway) { self.gateway = gateway }
 
     public func respond(to request: Request, context: Context) async throws -> Response {
-        let connection = (context as? any ConnectionContext).map { Connection($0.channel) }
-        return await gateway.respond(to: request, connection: connection)
+        await gateway.respond(to: request, connection: Self.connection(context))
+    }
+
+    private static func connection(_ context: Context) -> Connection? {
+        // Found faster than whether a type is a `ConnectionContext`.
+        if let context = context as? GatewayContext { return Connection(context.channel) }
+        return (context as? any ConnectionContext).map { Connection($0.channel) }
     }
 }

@@ -23,13 +23,13 @@ public struct CallTally: Sendable {
 
     init() {}
 
-    mutating func add(_ duration: Duration, isError: Bool) {
+    mutating func add(_ nanoseconds: Int64, isError: Bool) {
         calls += 1
         if isError { errors += 1 }
-        buckets[Self.bucket(duration)] += 1
+        buckets[Self.bucket(nanoseconds)] += 1
     }
 
-    mutating func leave(_ duration: Duration) { left[Self.bucket(duration)] += 1 }
+    mutating func leave(_ nanoseconds: Int64) { left[Self.bucket(nanoseconds)] += 1 }
 
     fileprivate func with(_ running: [ContinuousClock.Instant]) -> CallTally {
         var tally = self
@@ -37,8 +37,8 @@ public struct CallTally: Sendable {
         return tally
     }
 
-    private static func bucket(_ duration: Duration) -> Int {
-        min(bucketCount - 1, Int(log2(max(1, duration / .microseconds(1))) * 4))
+    private static func bucket(_ nanoseconds: Int64) -> Int {
+        min(bucketCount - 1, Int(log2(max(1, Double(nanoseconds) / 1000)) * 4))
     }
 
     /// How many calls have begun: those that are over, those that run, and those whose clients have left.
@@ -51,9 +51,11 @@ public struct CallTally: Sendable {
     public func failing(after duration: Duration) -> CallTally {
         var tally = self
         let now = ContinuousClock.now
-        for start in running where now - start > duration { tally.add(now - start, isError: true) }
+        for start in running where now - start > duration {
+            tally.add((now - start).nanoseconds, isError: true)
+        }
         tally.running.removeAll { now - $0 > duration }
-        for place in left.indices where place > Self.bucket(duration) {
+        for place in left.indices where place > Self.bucket(duration.nanoseconds) {
             tally.calls += left[place]
             tally.errors += left[place]
             tally.buckets[place] += left[place]
@@ -98,46 +100,58 @@ final class CallTallies: Sendable {
     /// How many modules are counted.
     private static let limit = 5000
 
-    private let tallies = Mutex<[String: CallTally]>([:])
-    /// The times at which the running calls began, by module and number. There are as many as the gateway lets in.
-    private let running = Mutex<(next: UInt64, calls: [String: [UInt64: ContinuousClock.Instant]])>((0, [:]))
+    private let modules = Mutex<[String: Module]>([:])
 
-    /// Notes a call that begins, and returns its number.
-    func begin(_ module: String, _ start: ContinuousClock.Instant) -> UInt64 {
-        running.withLock { running in
-            running.next += 1
-            running.calls[module, default: [:]][running.next] = start
-            return running.next
+    /// The tally of one module.
+    final class Module: Sendable {
+        private struct State {
+            var tally = CallTally()
+            /// The times at which the running calls began, by number. There are as many as the gateway lets in.
+            var running: [UInt64: ContinuousClock.Instant] = [:]
+            var next: UInt64 = 0
         }
-    }
 
-    /// Forgets a call that is over.
-    func end(_ module: String, _ number: UInt64) {
-        running.withLock { running in
-            running.calls[module]?[number] = nil
-            if running.calls[module]?.isEmpty == true { running.calls[module] = nil }
-        }
-    }
+        private let state = Mutex(State())
 
-    /// Adds a call that is over.
-    func add(_ module: String, _ problem: Problem?, _ duration: Duration) {
-        let isLeft = problem?.error.code == .cancelled
-        if let problem, !isLeft, Self.unmade.contains(problem.error.code) { return }
-        let isError = problem.map { $0.error.source != nil || $0.status.code >= 500 } ?? false
-        tallies.withLock { tallies in
-            guard tallies.count < Self.limit || tallies[module] != nil else { return }
-            if isLeft {
-                tallies[module, default: CallTally()].leave(duration)
-            } else {
-                tallies[module, default: CallTally()].add(duration, isError: isError)
+        /// Notes a call that begins, and returns its number.
+        func begin(_ start: ContinuousClock.Instant) -> UInt64 {
+            state.withLock { state in
+                state.next += 1
+                state.running[state.next] = start
+                return state.next
             }
         }
+
+        /// Adds a call that is over.
+        func end(_ number: UInt64, _ problem: Problem?, _ nanoseconds: Int64) {
+            let isLeft = problem?.error.code == .cancelled
+            let isUnmade = !isLeft && problem.map { CallTallies.unmade.contains($0.error.code) } ?? false
+            let isError = problem.map { $0.error.source != nil || $0.status.code >= 500 } ?? false
+            state.withLock { state in
+                state.running[number] = nil
+                if isLeft {
+                    state.tally.leave(nanoseconds)
+                } else if !isUnmade {
+                    state.tally.add(nanoseconds, isError: isError)
+                }
+            }
+        }
+
+        fileprivate var tally: CallTally { state.withLock { $0.tally.with(Array($0.running.values)) } }
     }
 
-    subscript(module: String) -> CallTally {
-        let running = running.withLock { $0.calls[module].map { Array($0.values) } ?? [] }
-        return tallies.withLock { $0[module] ?? CallTally() }.with(running)
+    /// Returns the tally of a module, to count in; `nil` if too many are counted.
+    func module(_ name: String) -> Module? {
+        modules.withLock { modules in
+            if let module = modules[name] { return module }
+            guard modules.count < Self.limit else { return nil }
+            let module = Module()
+            modules[name] = module
+            return module
+        }
     }
+
+    subscript(module: String) -> CallTally { modules.withLock { $0[module] }?.tally ?? CallTally() }
 
     /// The codes of calls that were not made.
     private static let unmade: Set<PluginError.Code> = [
@@ -150,4 +164,13 @@ extension PluginGateway {
     ///
     /// - Parameter module: The name of the module.
     public func tally(of module: String) -> CallTally { tallies[module] }
+}
+
+extension Duration {
+    /// The duration in nanoseconds, at most some 292 years.
+    var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (product, isLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        return isLong ? .max : product + attoseconds / 1_000_000_000
+    }
 }

@@ -7,19 +7,37 @@ final class CallTimes: Sendable {
         var milliseconds = 0.0
     }
 
-    /// How many actions are counted.
-    static let limit = 5000
+    /// The sum of one action.
+    final class Entry: Sendable {
+        fileprivate let sum = Mutex(Sum())
 
-    private let sums = Mutex<[String: Sum]>([:])
-
-    /// - Parameter action: Target and action.
-    func add(_ action: String, _ duration: Duration) {
-        sums.withLock { sums in
-            guard sums.count < Self.limit || sums[action] != nil else { return }
-            sums[action, default: Sum()].calls += 1
-            sums[action, default: Sum()].milliseconds += duration / .milliseconds(1)
+        func add(_ nanoseconds: Int64) {
+            sum.withLock { sum in
+                sum.calls += 1
+                sum.milliseconds += Double(nanoseconds) / 1e6
+            }
         }
     }
 
-    var all: [String: Sum] { sums.withLock { $0 } }
+    /// How many actions are counted.
+    static let limit = 5000
+
+    private let entries = Mutex<[String: Entry]>([:])
+
+    /// Returns the sum of an action, to add to; `nil` if too many are counted.
+    ///
+    /// - Parameter action: Target and action.
+    func entry(of action: String) -> Entry? {
+        entries.withLock { entries in
+            if let entry = entries[action] { return entry }
+            guard entries.count < Self.limit else { return nil }
+            let entry = Entry()
+            entries[action] = entry
+            return entry
+        }
+    }
+
+    var all: [String: Sum] {
+        entries.withLock { $0 }.mapValues { entry in entry.sum.withLock { $0 } }.filter { $0.value.calls > 0 }
+    }
 }

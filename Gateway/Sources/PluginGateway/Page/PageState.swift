@@ -8,7 +8,7 @@ extension PluginGateway {
     var pageState: Value {
         [
             "ready": .bool(isReady), "allowsChanges": .bool(configuration.page == .changes),
-            "event": .string("\(events.run)-\(events.last)"), "inFlight": .int(admission.counts.total),
+            "event": .string("\(events.run)-\(events.last)"), "inFlight": .int(admission.inFlight),
             "modules": .list(host.modules.map(\.record)), "generations": .list(host.generations.map(\.record)),
             "changes": .list(pageChanges.log.last.map(\.record)),
             "problems": .list(host.problems.map(\.record)), "retired": .int(host.retiredTotal.count),
@@ -27,7 +27,7 @@ extension PluginGateway {
                 .int(times[action.action]?.calls ?? 0), .double(times[action.action]?.milliseconds ?? 0),
             ]
         }
-        return ["inFlight": .int(admission.counts.total), "actions": .list(actions)]
+        return ["inFlight": .int(admission.inFlight), "actions": .list(actions)]
     }
 
     /// `GET /page/module?name=…`: the actions of a module with what forms need, and its kept versions.

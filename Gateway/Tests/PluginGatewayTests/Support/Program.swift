@@ -54,20 +54,31 @@ final class Program: Sendable {
         return process.withLock { $0.terminationReason == .exit ? $0.terminationStatus : nil }
     }
 
-    /// Runs a program to its end and returns what it writes, and its exit status.
+    /// Runs a program to its end and returns what it writes, and its exit status. Unlike a `Process` of Foundation, this
+    /// also works if very many descriptors are open.
     static func run(_ arguments: [String]) async throws -> (output: String, status: Int32) {
         try await onThread {
-            let process = Process()
-            process.executableURL = URL(filePath: "/usr/bin/env")
-            process.arguments = arguments
             let file = try makeFolder() + "/output"
-            _ = FileManager.default.createFile(atPath: file, contents: nil)
-            let handle = try FileHandle(forWritingTo: URL(filePath: file))
-            (process.standardOutput, process.standardError) = (handle, handle)
-            process.standardInput = FileHandle.nullDevice
-            try process.run()
-            process.waitUntilExit()
-            return (try String(contentsOfFile: file, encoding: .utf8), process.terminationStatus)
+            var actions = posix_spawn_file_actions_t()
+            posix_spawn_file_actions_init(&actions)
+            defer { posix_spawn_file_actions_destroy(&actions) }
+            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+            posix_spawn_file_actions_addopen(&actions, 1, file, O_WRONLY | O_CREAT, 0o600)
+            posix_spawn_file_actions_adddup2(&actions, 1, 2)
+            for descriptor in Int32(3)..<512 { posix_spawn_file_actions_addclose(&actions, descriptor) }
+            var words = (["env"] + arguments).map { strdup($0) } + [nil]
+            var settings = ProcessInfo.processInfo.environment.map { strdup("\($0)=\($1)") } + [nil]
+            defer { for word in words + settings { free(word) } }
+            var (process, status): (pid_t, Int32) = (0, 0)
+            let failure = posix_spawn(&process, "/usr/bin/env", &actions, nil, &words, &settings)
+            guard failure == 0 else { throw POSIXError(.init(rawValue: failure) ?? .EIO) }
+            while waitpid(process, &status, 0) < 0 {
+                guard errno == EINTR else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+            }
+            let hasExited = status & 0x7F == 0
+            return (
+                try String(contentsOfFile: file, encoding: .utf8), hasExited ? status >> 8 & 0xFF : status & 0x7F
+            )
         }
     }
 }

@@ -19,6 +19,10 @@ struct RemoteOpening: Sendable {
         case pass(RemoteSubject)
         /// Open this URL instead, without asking the guard about it.
         case redirect(String)
+
+        var isRedirect: Bool { if case .redirect = self { true } else { false } }
+        /// Where the call leads that the guard has passed.
+        var subject: RemoteSubject? { if case .pass(let subject) = self { subject } else { nil } }
     }
 
     init(asksForObject: Bool, method: RouteMethod, page: NotedPage? = nil) {
@@ -118,7 +122,7 @@ extension Calls {
             }
             if !next.isAnnounced {
                 next.isAnnounced = true
-                postHostEvent("host.openURL", ["url": .string(url.text)])
+                if hasSubscribers("host.openURL") { postHostEvent("host.openURL", ["url": .string(url.text)]) }
             }
             if dropped != 0, page == nil, let endpoint { logDrops(from: query, of: endpoint) }
             call.route = resolution.route
@@ -148,7 +152,6 @@ extension Calls {
         _ original: RawText, _ given: UnsafeBufferPointer<plugin_entry>, _ opening: RemoteOpening, _ call: Call,
         _ thread: ThreadContext, _ record: CallRecord, _ table: Table
     ) throws(PluginError) -> plugin_token? {
-        let (target, action) = (resolution.target.text, resolution.action.text)
         switch destination {
         case .action(let endpoint):
             let isThere = registry.read(thread) { present in
@@ -163,7 +166,8 @@ extension Calls {
             }
             return try invoke(endpoint, entries, call, thread, record, through: table.interception)
         case .fallback(let fallback):
-            return try self.call(fallback, for: target, action, entries, call, thread, record, in: table)
+            return try self.call(
+                fallback, for: resolution.target.text, resolution.action.text, entries, call, thread, record, in: table)
         case .closure(let closure):
             return try self.call(
                 closure, of: resolution, entries, asksForObject: opening.asksForObject, call, thread, record)
@@ -252,6 +256,16 @@ extension Calls {
         _ url: URLText, _ found: RemoteResolution, _ entries: UnsafeBufferPointer<plugin_entry>,
         _ opening: RemoteOpening, of parent: plugin_token
     ) throws(PluginError) -> Verdict {
+        if let known = opening.decision.subject, known == RemoteSubject(found) {
+            try check(entries, found)
+            return .pass
+        }
+        guard let forms = core.remoteGuard.withLock({ $0 }), !opening.decision.isRedirect else {
+            try check(entries, found)
+            if opening.decision.isRedirect { return .pass }
+            guard case .found(_, let destination) = found, !destination.demands.isEmpty else { return .pass }
+            return .refuse(Self.noGuard(url, destination.demands))
+        }
         var parameters: [String: Value] = [:]
         var demands: [String] = []
         var names: (target: String, action: String)?
@@ -266,14 +280,6 @@ extension Calls {
         case .nothing:
             parameters = named(entries)
             names = url.targetAndAction(settings.schemes).map { ($0.text, $1.text) }
-        }
-        switch opening.decision {
-        case .redirect: return .pass
-        case .pass(let subject): if subject == RemoteSubject(found) { return .pass }
-        case .none: break
-        }
-        guard let forms = core.remoteGuard.withLock({ $0 }) else {
-            return demands.isEmpty ? .pass : .refuse(Self.noGuard(url, demands))
         }
         let call = RemoteCall(
             url: url.text, scheme: url.scheme?.string, host: url.host?.string, target: names?.target,
@@ -291,6 +297,14 @@ extension Calls {
             }
             return .ask(call, decide)
         }
+    }
+
+    /// - Throws: The errors of ``Endpoint/bind(_:to:)``.
+    private func check(
+        _ entries: UnsafeBufferPointer<plugin_entry>, _ found: RemoteResolution
+    ) throws(PluginError) {
+        guard case .found(let resolution, let destination) = found else { return }
+        try check(entries, of: resolution, destination)
     }
 
     private static func noGuard(_ url: URLText, _ demands: [String]) -> String {

@@ -65,7 +65,29 @@ extension Calls {
     }
 }
 
+extension Calls {
+    /// Checks the parameters of a call by URL, as ``parameters(_:of:_:asksForObject:)`` does.
+    ///
+    /// - Throws: The errors of ``Endpoint/bind(_:to:)``.
+    func check(
+        _ entries: UnsafeBufferPointer<plugin_entry>, of resolution: URLResolution, _ destination: URLDestination
+    ) throws(PluginError) {
+        switch destination {
+        case .action(let endpoint): try endpoint.checkBinding(of: entries)
+        case .fallback(.notFound): _ = try parameters(entries, of: resolution, destination)
+        case .closure, .fallback(.program): break
+        }
+    }
+}
+
 extension Endpoint {
+    /// - Throws: The errors of ``bind(_:to:)``.
+    fileprivate func checkBinding(of entries: UnsafeBufferPointer<plugin_entry>) throws(PluginError) {
+        try withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: argumentCount(for: entries)) {
+            (arguments) throws(PluginError) in try bind(entries, to: arguments)?.deallocate()
+        }
+    }
+
     /// Returns the parameters as the action would get them, without those that have no value.
     ///
     /// - Throws: The errors of ``bind(_:to:)``.

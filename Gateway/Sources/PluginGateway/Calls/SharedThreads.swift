@@ -1,0 +1,55 @@
+import Foundation
+import Synchronization
+
+/// Lets short calls run on the threads that all tasks of the program share. A call on a thread of its own takes longer
+/// by the time to wake two threads.
+///
+/// An action can hang at any time, even if all its calls have been short until then. Therefore at least one of the
+/// shared threads is always free of actions.
+final class SharedThreads: Sendable {
+    private let limit: Int
+    private let used = Atomic(0)
+
+    /// - Parameter count: The number of the threads that all tasks share.
+    init(count: Int = ProcessInfo.processInfo.activeProcessorCount) { limit = count - 1 }
+
+    /// Occupies the current thread for a call, until ``leave()``. Returns false if too many are occupied.
+    func enter() -> Bool { used.increment(upTo: limit) }
+
+    func leave() { used.subtract(1, ordering: .relaxed) }
+}
+
+/// Whether the calls of an action have been short lately.
+final class CallPace: Sendable {
+    /// How many more calls were short than were long, with a weight for the latter.
+    private let score = Atomic(0)
+
+    /// So many calls must have been short. A long call cancels out as many short ones.
+    static let required = 64
+
+    /// A call that takes longer is long. On a shared thread, there is more patience: a call may also take long because
+    /// other programs run.
+    static let limit = (own: Duration.microseconds(200), shared: Duration.milliseconds(1))
+
+    /// After a call on a shared thread that takes longer, the action gets threads of its own for thousands of calls.
+    static let utmost = Duration.milliseconds(50)
+
+    /// Whether calls are short.
+    var areShort: Bool { score.load(ordering: .relaxed) >= Self.required }
+
+    /// Notes how long a call took.
+    func add(_ duration: Duration, isShared: Bool) {
+        if duration <= (isShared ? Self.limit.shared : Self.limit.own) {
+            _ = score.increment(upTo: 2 * Self.required)
+        } else if isShared, duration > Self.utmost {
+            exclude()
+        } else if areShort {
+            score.subtract(Self.required, ordering: .relaxed)
+        } else {
+            _ = score.min(0, ordering: .relaxed)
+        }
+    }
+
+    /// Notes that a call hangs.
+    func exclude() { score.store(-100 * Self.required, ordering: .relaxed) }
+}
