@@ -71,10 +71,10 @@ public final class PluginGateway: Sendable {
         scheme = schemes.contains("call") ? "call" : schemes.first ?? "call"
         isTraced = !(tracer is NoOpTracer)
         admission = Admission(total: configuration.callLimit, perModule: configuration.moduleCallLimit)
-        catalog = Catalog(host)
+        threads = ThreadPool(limit: configuration.callLimit)
+        catalog = Catalog(host, threads)
         events = EventLog(kept: configuration.keptEvents, streams: configuration.streamLimit)
         unsent = UnsentResults(limit: configuration.unsentLimit)
-        threads = ThreadPool(limit: configuration.callLimit)
         departures = Departures(writeTimeout: configuration.writeTimeout, bodyLimit: configuration.bodyLimit)
     }
 
@@ -151,9 +151,7 @@ public final class PluginGateway: Sendable {
         case "/openapi.json":
             let catalog = await catalog.typed()
             return try reading(request) { openAPIResponse(catalog) }
-        case "/modules.json":
-            let offered = await catalog.typed().offered
-            return try reading(request) { () throws(Problem) in try modulesResponse(request, offered) }
+        case "/modules.json": return try reading(request) { () throws(Problem) in try modulesResponse(request) }
         case "/events": return try reading(request) { () throws(Problem) in try eventsResponse(request, connection) }
         case _ where target.path.hasPrefix("/page/") && configuration.page != .off:
             return try await page(target, request, client, connection)

@@ -23,14 +23,14 @@ package struct PathKey: Hashable, Comparable, Sendable {
     }
 
     /// Differs between processes, so that nobody can choose paths with equal digests.
-    private static let seed = UInt64(truncatingIfNeeded: Hasher().finalize()) | 1
+    private static let seed = UInt64(truncatingIfNeeded: Hasher().finalize())
 
     /// Returns a digest of a path, which is found faster than a `Hasher` would take for all its bytes.
     private static func digest(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
-        let seed = seed
+        let multiplier = seed ^ 0x9E37_79B9_7F4A_7C15 | 1
         var digest = seed ^ UInt64(bytes.count)
         func mix(_ word: UInt64) {
-            let product = (digest ^ word).multipliedFullWidth(by: seed ^ 0x9E37_79B9_7F4A_7C15)
+            let product = (digest ^ word).multipliedFullWidth(by: multiplier)
             digest = product.high ^ product.low &+ word
         }
         var rest = bytes

@@ -215,12 +215,18 @@ extension PluginHost {
     /// Derives the types of the module in a staged file, in a scan process.
     ///
     /// - Parameter timeout: How long the constructors, the entry function or the derivation may take.
-    /// - Returns: The manifest with types, unchecked; `nil` if there are none, or the process fails.
+    /// - Returns: The manifest with types, unchecked; `nil` if there are none.
+    /// - Throws: `openFailed` if the process cannot be started, or fails.
     static func derivedTypes(
         _ staged: StagedFile, _ configuration: HostConfiguration, _ timeout: Duration
-    ) -> String? {
-        let outcome = scan(staged, configuration, .types, timeout)
-        return outcome?.ending == .exited(0) ? outcome?.typedManifest : nil
+    ) throws(PluginError) -> String? {
+        guard let outcome = scan(staged, configuration, .types, timeout), outcome.ending == .exited(0) else {
+            throw PluginError(
+                .openFailed,
+                "The types of \(staged.original) are not known: the process that derives them cannot be started, or its code "
+                    + "crashes or takes too long. 'pluginhost inspect' says more.")
+        }
+        return outcome.typedManifest
     }
 
     private static func scan(

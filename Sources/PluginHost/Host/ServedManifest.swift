@@ -36,37 +36,41 @@ extension PluginHost {
     ///
     /// The types are read from the seal of the module's file. If a module in Swift is not sealed, a process opens its
     /// file again, and runs code of the module such as `init(from:)` of its types: some milliseconds, in which the
-    /// calling thread waits. Modules in other languages name their types in their manifests.
+    /// calling thread waits. That process has no sandbox, so no types are derived for a module that runs isolated.
+    /// Modules in other languages name their types in their manifests.
     ///
     /// - Parameters:
     ///   - name: The name of the module, as in ``ModuleStatus/name``.
     ///   - timeout: How long that process may take; positive.
-    /// - Returns: JSON; without types if there are none, if the code crashes or takes too long, or if there is no program
-    ///   for such processes (``Isolation/workerPath``).
-    /// - Throws: ``/PluginABI/PluginError/Code/unknownModule``.
+    /// - Returns: JSON; ``ServedManifest/text`` if there are no types.
+    /// - Throws: ``/PluginABI/PluginError/Code/unknownModule``; if the types cannot be derived,
+    ///   ``/PluginABI/PluginError/Code/openFailed``, or the error that describes what is wrong with them or the file.
     public func typedManifest(of name: String, timeout: Duration) throws(PluginError) -> String {
         let (module, _) = try served(name)
         guard module.staged.source == .file, !module.toolchain.isEmpty else { return module.manifestText }
-        guard let types = try? types(of: module, timeout), let typed = try? Value(json: types),
-            let plain = try? Value(json: module.manifestText),
-            typed["name"] == plain["name"], typed["version"] == plain["version"]
-        else { return module.manifestText }
-        return types
-    }
-
-    private func types(of module: LoadedModule, _ timeout: Duration) throws(PluginError) -> String? {
-        if module.isOpen { return try types(of: module, in: module.staged, timeout) }
+        if module.isOpen { return try types(of: module, in: module.staged, timeout) ?? module.manifestText }
         // There is no copy of a registered module.
-        let staging = try Staging()
+        let staging = try Staging(
+            base: configuration.stagingFolder, maximumFileBytes: configuration.maximumFileBytes)
         defer { staging.close() }
         let staged = try staging.stageWhenWritten(path: module.file, checkTrust: !configuration.trustsEveryone)
-        return staged.digest == module.staged.digest ? try types(of: module, in: staged, timeout) : nil
+        guard staged.digest == module.staged.digest else {
+            throw PluginError(.openFailed, "\(module.file) has changed since the host has read it.")
+        }
+        return try types(of: module, in: staged, timeout) ?? module.manifestText
     }
 
     private func types(
         of module: LoadedModule, in file: StagedFile, _ timeout: Duration
     ) throws(PluginError) -> String? {
-        let types = file.image.seal.map(\.typedManifest) ?? Self.derivedTypes(file, configuration, timeout)
+        let types: String?
+        if let seal = file.image.seal {
+            types = seal.typedManifest
+        } else if module.process != nil || configuration.isolation.isolates(module.name) {
+            types = nil
+        } else {
+            types = try Self.derivedTypes(file, configuration, timeout)
+        }
         if let types { try module.checkTypes(types) }
         return types
     }

@@ -6,8 +6,6 @@ import Testing
 @Suite struct DescribingScanTests {
     /// Runs of a process that crashes each time because of one more type, after some seconds.
     private func runs(lasting seconds: Int64, within timeout: Duration) -> (limits: [Duration], without: [[String]]) {
-        let description = UnsafeMutablePointer<plugin_module>.allocate(capacity: 1)
-        defer { description.deallocate() }
         var time: Int64 = 5
         var limits: [Duration] = []
         var without: [[String]] = []
@@ -17,7 +15,7 @@ import Testing
             limits.append(limit)
             without.append(types)
             return ScanProcess.Outcome(
-                findings: [.passed], ending: .killed(signal: 6), lastWords: "", description: UnsafePointer(description),
+                findings: [.passed], ending: .killed(signal: 6), lastWords: "", isDescribed: true,
                 words: "Type\(types.count)")
         }
         return (limits, without)

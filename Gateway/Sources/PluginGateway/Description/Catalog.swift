@@ -1,3 +1,4 @@
+import GatewayThreads
 import PluginABI
 import PluginHost
 import Synchronization
@@ -7,9 +8,8 @@ import Synchronization
 final class Catalog: Sendable {
     private struct State {
         var version = 0
-        /// The version of which the types are known.
-        var typed = -1
         var known: (version: Int, contents: Contents)?
+        var typed: (version: (catalog: Int, types: Int), contents: Contents)?
     }
 
     private let host: PluginHost
@@ -18,7 +18,8 @@ final class Catalog: Sendable {
     /// Held while the declarations are read.
     private let reading = Mutex(())
 
-    init(_ host: PluginHost) { (self.host, types) = (host, TypedManifests(host)) }
+    /// - Parameter threads: The threads that wait for processes.
+    init(_ host: PluginHost, _ threads: ThreadPool) { (self.host, types) = (host, TypedManifests(host, threads)) }
 
     /// Notes that the modules have changed.
     func invalidate() { state.withLock { $0.version += 1 } }
@@ -35,23 +36,23 @@ final class Catalog: Sendable {
     private func read() -> Contents {
         let (version, known) = state.withLock { ($0.version, $0.known) }
         if let known, known.version == version { return known.contents }
-        let contents = Contents(host, types)
+        let contents = Contents(host, nil)
         state.withLock { $0.known = (version, contents) }
         return contents
     }
 
-    /// The declarations, with the types that modules derive from their code.
+    /// The declarations with the types that modules derive from their code, as far as they are known within a second.
+    /// For descriptions only: how calls are made does not depend on when, or whether, types were derived.
     func typed() async -> Contents {
-        let version = state.withLock { $0.typed == $0.version ? nil : $0.version }
-        if let version {
-            let isNew = await types.derive()
-            state.withLock { state in
-                let isCurrent = state.version == version
-                if isNew { state.version += 1 }
-                if isCurrent { state.typed = state.version }
-            }
+        let version = state.withLock { $0.version }
+        await types.derive(version, within: .seconds(1))
+        return reading.withLock { _ in
+            let wanted = (catalog: state.withLock { $0.version }, types: types.version)
+            if let typed = state.withLock(\.typed), typed.version == wanted { return typed.contents }
+            let contents = Contents(host, types)
+            state.withLock { $0.typed = (wanted, contents) }
+            return contents
         }
-        return reading.withLock { _ in read() }
     }
 
     /// The declarations at one time.
@@ -70,10 +71,10 @@ final class Catalog: Sendable {
         /// How the routes of each pattern answer the methods.
         private var methods: [String: RouteMethods] = [:]
 
-        fileprivate init(_ host: PluginHost, _ types: TypedManifests) {
+        fileprivate init(_ host: PluginHost, _ types: TypedManifests?) {
             for status in host.modules where status.state == .active || status.state == .registered {
                 guard let name = status.name, let manifest = try? host.servedManifest(of: name),
-                    let value = try? Value(json: types.text(name, manifest))
+                    let value = types.map({ $0.manifest(name, manifest) }) ?? (try? Value(json: manifest.text))
                 else { continue }
                 modules.append(Module(name, value, isInProcess: status.runsInProcess))
             }

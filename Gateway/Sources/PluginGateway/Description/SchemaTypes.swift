@@ -51,7 +51,7 @@ struct SchemaTypes {
     func isText(_ text: String) -> Bool {
         let name = text.hasSuffix("?") ? String(text.dropLast()) : text
         let texts = ["bool", "int", "double", "string", "bytes", "list", "list<string>", "any"]
-        return texts.contains(name) || enumerations.contains(name)
+        return texts.contains(name) || name.hasPrefix("list<") || enumerations.contains(name)
     }
 
     /// Returns the schema of a type, as it is written in a manifest.

@@ -24,7 +24,4 @@ final class KnownEntry: Sendable {
             path: "", original: file.path, identity: file.identity, digest: file.digest, size: Int(file.identity.size),
             image: .program, folder: "", libraries: libraries.map(\.path))
     }
-
-    /// The reason why the file is not opened; `nil` if it contains a module.
-    var failure: PluginError? { if case .failure(let error) = file.outcome { error } else { nil } }
 }

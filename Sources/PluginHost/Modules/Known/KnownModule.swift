@@ -72,14 +72,14 @@ extension ChangeContext {
     /// Returns the record of a file that an earlier host has read, unless there is a reason not to rely on it; the file
     /// is not opened. `nil` if it must be read.
     func knownRecord(_ path: String, in folder: String, _ identity: FileIdentity) -> FileRecord? {
-        guard let known = disk.registry?.entry(at: path, identity: identity),
-            disk.journal.quarantined(path: path, digest: known.file.digest) == nil
+        guard let found = disk.registry?.find(path, identity: identity),
+            disk.journal.quarantined(path: path, digest: found.file.digest) == nil
         else { return nil }
-        if let error = known.failure {
+        if case .failure(let error) = found.file.outcome {
             guard !configuration.retriesQuarantined else { return nil }
             return FileRecord(path: path, folder: folder, identity: identity, content: .failed(error, nil))
         }
-        guard configuration.start == .lazy,
+        guard configuration.start == .lazy, case let known = found.entry,
             known.libraries.allSatisfy({ FileIdentity(path: $0.path) == $0.identity }),
             let manifest = known.manifest,
             let module = knownModule(
@@ -92,7 +92,7 @@ extension ChangeContext {
     func recordKnown() {
         guard let registry = disk?.registry else { return }
         for record in folders.records.values {
-            let before = record.identity.flatMap { registry.entry(at: record.path, identity: $0)?.file }
+            let before = record.identity.flatMap { registry.find(record.path, identity: $0)?.file }
             if let known = record.known(withCulprits: disk.scan != nil, before) {
                 registry.record(known, isFleeting: record.isFleeting)
             }

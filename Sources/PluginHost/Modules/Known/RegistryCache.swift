@@ -38,17 +38,30 @@ final class RegistryCache: Sendable {
         var isDirty = false
         var problems: [PluginError] = []
 
-        mutating func entry(at path: String, _ identity: FileIdentity) -> KnownEntry? {
+        mutating func find(_ path: String, _ identity: FileIdentity) -> Found? {
             if !changes.isEmpty, let change = changes[path] {
-                return change.flatMap { $0.identity == identity ? KnownEntry($0) : nil }
+                return change.flatMap { $0.identity == identity ? Found(file: $0) : nil }
             }
             // Files are often looked up in the order of the entries.
             let isNext = next < ahead.count && ahead[next].file.path.hasBytes(of: path)
             guard let content, let index = isNext ? next : content.index(of: path) else { return nil }
             next = index + 1
-            let entry = index < ahead.count ? ahead[index] : KnownEntry(content[index])
-            return entry.file.identity == identity ? entry : nil
+            let found = index < ahead.count ? Found(ahead[index]) : Found(file: content[index])
+            return found.file.identity == identity ? found : nil
         }
+    }
+
+    /// What is known about a file.
+    struct Found {
+        let file: KnownFile
+        private let decoded: KnownEntry?
+
+        fileprivate init(file: KnownFile) { (self.file, decoded) = (file, nil) }
+
+        fileprivate init(_ entry: KnownEntry) { (file, decoded) = (entry.file, entry) }
+
+        /// What registering the module takes. Decodes it, unless that was done ahead.
+        var entry: KnownEntry { decoded ?? KnownEntry(file) }
     }
 
     /// Reads the file on a thread of its own. Whatever asks for its content waits for that.
@@ -98,12 +111,7 @@ final class RegistryCache: Sendable {
     var files: [KnownFile] { withState { Self.files($0) } }
 
     /// Returns what is known about a file; `nil` if nothing is, or it has changed since.
-    func file(at path: String, identity: FileIdentity) -> KnownFile? { entry(at: path, identity: identity)?.file }
-
-    /// Returns what is known about a file, ready to be registered; `nil` if nothing is, or it has changed since.
-    func entry(at path: String, identity: FileIdentity) -> KnownEntry? {
-        withState { $0.entry(at: path, identity) }
-    }
+    func find(_ path: String, identity: FileIdentity) -> Found? { withState { $0.find(path, identity) } }
 
     /// Records what was learnt about a file, in place of what was known about the file at its path.
     ///
@@ -112,7 +120,7 @@ final class RegistryCache: Sendable {
     func record(_ file: KnownFile, isFleeting: Bool = false) {
         guard !isFleeting, !file.identity.isRecent else { return forget(file.path) }
         withState { state in
-            guard state.entry(at: file.path, file.identity)?.file != file else { return }
+            guard state.find(file.path, file.identity)?.file != file else { return }
             state.changes[file.path] = .some(file)
             state.isDirty = true
         }

@@ -27,10 +27,16 @@ extension LoadedModule {
         return (types.manifest.text, types.notes.text.split(separator: "\n").map(String.init))
     }
 
-    /// Checks that a manifest with types is valid.
+    /// Checks that a manifest with types is valid, and that of this module.
     func checkTypes(_ manifest: String) throws(PluginError) {
-        try manifest.utf8Span.span.withUnsafeBytes { text throws(PluginError) in
-            _ = try ModuleManifest(parsing: text, abiMinor: abiMinor)
+        let typed = try manifest.utf8Span.span.withUnsafeBytes { text throws(PluginError) in
+            try ModuleManifest(parsing: text, abiMinor: abiMinor)
+        }
+        guard (typed.name, typed.version) == (self.manifest.name, self.manifest.version) else {
+            throw PluginError(
+                .invalidManifest,
+                "The manifest of \(file) with types is that of \(typed.name) \(typed.version), and the other one that of "
+                    + "\(self.manifest.name) \(self.manifest.version).")
         }
     }
 }
