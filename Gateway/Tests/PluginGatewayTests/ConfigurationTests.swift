@@ -62,6 +62,7 @@ import Testing
         ("{\"page\": true}", ":1:2: “page” must be a text"),
         ("{\"cors\": {\"origins\": []}}", "“cors” must have “origins”"),
         ("{\"plugins\": [\"\"]}", "“plugins” must be a list of texts"), ("{\"prefix\": \"x\"}", "“prefix” must begin"),
+        ("{\"host\": {\"restAfter\": 0.5}}", ":1:11: “restAfter” must be a number of seconds, 1 to "),
         ("{\"host\": {\"start\": \"never\"}}", ":1:11: “start” must be “eager” or “lazy”"),
         ("{\"host\": {\"isolation\": [{\"module\": \"A\"},\n {\"module\": \"B\", \"memry\": 1}]}}", ":2:2: "),
         ("{\"host\": {\"modules\": {\"a\\u0041\": 7}}}", ":1:23: The configuration of a module must be an object"),
