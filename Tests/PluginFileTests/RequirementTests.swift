@@ -120,7 +120,8 @@ import Testing
                 On(.resume, Value.self) { _, _, _ in try await Task.sleep(for: .zero) }
                 On(.unsuspend) { _ in try await Task.sleep(for: .zero) }
             })
-        #expect(asynchronous.asyncHooks == [.suspend, .resume, .unsuspend] && !asynchronous.isExclusive && !asynchronous.isStateless)
+        #expect(asynchronous.asyncHooks == [.suspend, .resume, .unsuspend])
+        #expect(!asynchronous.isExclusive && !asynchronous.isStateless)
     }
 
     @Test func `Only resume has parameters: the state and the version that handed it over`() {

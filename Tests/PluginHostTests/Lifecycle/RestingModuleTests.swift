@@ -278,7 +278,9 @@ import Testing
     }
 
     @Test func `A time that is too short is an error`() {
-        let error = #expect(throws: PluginError.self) { try makeHost([]) { $0.isolation.restAfter = .milliseconds(999) } }
+        let error = #expect(throws: PluginError.self) {
+            try makeHost([]) { $0.isolation.restAfter = .milliseconds(999) }
+        }
         #expect(error?.code == .invalidConfiguration)
         #expect(error?.message.contains("isolation.restAfter is 0.999 seconds. It must be at least 1 second") == true)
     }
