@@ -41,9 +41,10 @@ import Testing
 
     @Test func `An idle module is put to rest, and its next call starts it`() async throws {
         var module = stateless("A")
+        module.hooks = ["willStop": "note(\"\(lazy.path)\", \"stop:A \");"]
         module.tearDown = "note(\"\(lazy.path)\", \"end:A \");"
         module.manifest = """
-            {"name": "A", "version": "1.0.0", "stateless": true, "hooks": ["setUp", "tearDown"],
+            {"name": "A", "version": "1.0.0", "stateless": true, "hooks": ["setUp", "willStop", "tearDown"],
              "targets": [{"name": "A", "actions": [{"name": "answer", "rest": true}]}],
              "routes": [{"pattern": "app://fruit/:name", "action": "A/answer"},
                         {"pattern": "app://nuts", "action": "A/answer"}],
@@ -65,7 +66,7 @@ import Testing
             let process = try #require(host.status("A.so")?.process)
             #expect(await becomesTrue { host.states == ["A.so": "registered"] })
             #expect(await becomesTrue { kill(process, 0) != 0 })
-            notes += "open:A A end:A "
+            notes += "open:A A stop:A end:A "
             #expect(await becomesTrue { lazy.notes == notes })
         }
         #expect(host.host.routes.map(\.pattern) == ["app://fruit/:name"])
@@ -78,7 +79,7 @@ import Testing
             })
         #expect(!host.changes.contains { $0.isAdded("A") || $0.isRemoval || $0.isFailure })
         #expect(host.messages.contains { $0.contains("has been idle for 1.0 seconds, and is put to rest.") })
-        #expect(host.status("A.so")?.restarts == 0)
+        #expect(host.status("A.so")?.restarts == 0 && host.host.keptVersions(of: "A").isEmpty)
         #expect(host.host.problems.isEmpty)
         #expect(added.withLock(\.self) == 0)
         withExtendedLifetime(subscription) {}
@@ -117,14 +118,17 @@ import Testing
         told.events = [("host.willTerminate", "", "")]
         exclusive.moreManifest += "\"exclusive\": true,"
         exclusive.hooks = ["suspend": "", "unsuspend": ""]
+        var intercepting = stateless("Intercepting", more: "\"interceptors\": [{\"name\": \"audit\"}],")
+        intercepting.moreFunctions = "{TEXT(\"~audit\"), action_answer, NULL},"
         let modules = [
             lazy.module("Stateful"), stateless("Eager", more: "\"start\": \"eager\","), initialized, told, exclusive,
-            stateless("Named"), stateless("Needed"), stateless("Open"),
+            intercepting, stateless("Named"), stateless("Needed"), stateless("Open"),
             lazy.module("Needing", more: "\"requires\": [{\"module\": \"Needed\"}],"),
         ]
         let names = modules.map(\.name)
         let host = try makeHost(modules + [stateless("Idle")]) { configuration in
             configuration.eagerModules = ["Named"]
+            configuration.interceptors = [.init("Intercepting", "audit", for: .target("Nothing"))]
             configuration.isolation.modules = .named(Set(names + ["Idle"]).subtracting(["Open"]))
             configuration.isolation.rules[0].module = "Idle"
             configuration.isolation.rules += names.filter { $0 != "Open" }.map { name in
