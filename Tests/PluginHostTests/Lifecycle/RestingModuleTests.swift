@@ -86,7 +86,9 @@ import Testing
     }
 
     @Test func `64 threads call a module while it is put to rest, and no call fails`() async throws {
-        let host = try makeHost([stateless("A")]) { $0.isolation.restAfter = nil }
+        let service = "\"services\": [{\"name\": \"S\", \"version\": \"1.0.0\", \"target\": \"A\"}],"
+        let host = try makeHost([stateless("A", more: service)]) { $0.isolation.restAfter = nil }
+        let bound = host.host.bind("A", "answer")
         let isOver = Atomic(false)
         async let rests = onThread {
             for _ in 0..<10 {
@@ -95,11 +97,17 @@ import Testing
             }
             isOver.store(true, ordering: .relaxed)
         }
-        let failures = try await onThreads(64) { _ in
+        let failures = try await onThreads(64) { number in
             var failures: [String] = []
             while !isOver.load(ordering: .relaxed) {
                 do {
-                    if try host.host.perform("A", "answer") != "A" { failures.append("another answer") }
+                    let answer =
+                        switch number % 3 {
+                        case 0: try host.host.perform("A", "answer")
+                        case 1: try bound.perform()
+                        default: try host.host.service("S").perform("answer")
+                        }
+                    if answer != "A" { failures.append("another answer") }
                 } catch { failures.append("\(error)") }
             }
             return failures
