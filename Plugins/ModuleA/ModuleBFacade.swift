@@ -28,7 +28,7 @@ enum ModuleBFacade {
             try caller.perform("B", "format", ["amount": .double(amount), "currency": .string(currency)], timeout: timeout).result(of: "B/format")
         }
 
-        /// Replies after a delay, without blocking a thread.
+        /// Replies after a delay of at most five seconds, without blocking a thread.
         ///
         /// Performs `slowly`.
         func slowly(text: String, milliseconds: Int = 20) async throws(PluginError) -> String {

@@ -38,9 +38,9 @@ struct plugin_wire {
     plugin_wire_rooms *rooms;
     uint32_t side, processors; /* how many this process may use */
     _Atomic int has_ended;
-    /* For each channel, used by the thread that the channel belongs to: the number of messages so far, and whether the
-     * other side last ran on another processor. */
-    uint32_t messages[PLUGIN_WIRE_CHANNELS];
+    /* For each channel, changed by the thread that the channel belongs to: the number of messages so far, and whether
+     * the other side last ran on another processor. */
+    _Atomic uint32_t messages[PLUGIN_WIRE_CHANNELS];
     uint8_t is_apart[PLUGIN_WIRE_CHANNELS];
     uint32_t in_use[PLUGIN_WIRE_CHANNELS]; /* what the worker tells the host */
     /* Whether a thread waits. Like `sleeps`, but out of reach of the other side. */
@@ -159,15 +159,29 @@ static int sleep_until(plugin_wire *wire, uint32_t index, uint32_t wanted, int64
     return result;
 }
 
+static uint32_t messages_so_far(const plugin_wire *wire, uint32_t index) {
+    return atomic_load_explicit(&wire->messages[index], memory_order_relaxed);
+}
+
+uint64_t plugin_wire_traffic(const plugin_wire *wire) {
+    uint64_t sum = 0;
+    for (uint32_t index = 0; index < PLUGIN_WIRE_CHANNELS; index++) {
+        uint32_t count = messages_so_far(wire, index);
+        if (count % 2) return UINT64_MAX;
+        sum += count;
+    }
+    return sum;
+}
+
 int plugin_wire_await(plugin_wire *wire, uint32_t index, int64_t deadline) {
     channel *channel = &wire->channels[index];
-    uint32_t wanted = wire->messages[index] + 1;
+    uint32_t wanted = messages_so_far(wire, index) + 1;
     int has_come = atomic_load_explicit(&channel->turn, memory_order_acquire) == wanted;
     if (!has_come && wire->is_apart[index]) has_come = spin(channel, wanted);
     int result = has_come ? PLUGIN_WIRE_ARRIVED : sleep_until(wire, index, wanted, deadline);
     /* A process that the worker has started could still write messages in the worker's name. */
     if (wire->side == PLUGIN_WIRE_HOST && atomic_load(&wire->has_ended)) result = PLUGIN_WIRE_ENDED;
-    if (result == PLUGIN_WIRE_ARRIVED) wire->messages[index] = wanted;
+    if (result == PLUGIN_WIRE_ARRIVED) atomic_store_explicit(&wire->messages[index], wanted, memory_order_relaxed);
     return result;
 }
 
@@ -241,7 +255,8 @@ int plugin_wire_send(plugin_wire *wire, uint32_t index, const plugin_wire_messag
     channel->head = head;
     if (wire->side == PLUGIN_WIRE_WORKER) channel->in_use = wire->in_use[index];
     channel->processor = own_processor() | (is_crowded(wire, index) ? TOGETHER : 0);
-    uint32_t turn = ++wire->messages[index];
+    uint32_t turn = messages_so_far(wire, index) + 1;
+    atomic_store_explicit(&wire->messages[index], turn, memory_order_relaxed);
     atomic_store(&channel->turn, turn);
     /* The other side resets this flag itself. If it were reset here, the other side could already be waiting for the
      * next turn. */

@@ -86,6 +86,7 @@ import Testing
         (#", "events": [{"name": "e"}]"#, "", "removed the subscription to e (breaking)", "2.0.0"),
         ("", #", "requires": [{"module": "N"}]"#, "added the requirement of the module N", "1.3.0"),
         ("", #", "permissions": [{"network": true}]"#, "added the permission to use the network", "1.3.0"),
+        ("", #", "stateless": true"#, #"changed "stateless": it is true now"#, "1.3.0"),
         ("", #", "hooks": ["setUp"]"#, #"changed "hooks": it lists setUp now"#, "1.2.4"),
         (
             #", "services": [{"name": "S", "version": "1.0.0", "target": "T"}]"#, "",

@@ -69,6 +69,7 @@ import Testing
         (#""exclusive":true"#, "has no hook suspend"),
         (#""exclusive":true,"hooks":["suspend","resume"]"#, "has no hook unsuspend"),
         (#""exclusive":1,"hooks":["suspend","unsuspend"]"#, "must be true or false"),
+        (#""stateless":"yes""#, "must be true or false"),
     ])
     func `Invalid requirements are refused, with the reason`(more: String, words: String) {
         #expect(refusal(more)?.code == .invalidManifest)
@@ -107,9 +108,9 @@ import Testing
                 On(.resume, [String: Int].self) { _, _, _ in }
                 On(.unsuspend) { _ in }
             }
-            .exclusive())
+            .exclusive().stateless())
         #expect(synchronous.hooks == [.suspend, .resume, .unsuspend] && synchronous.asyncHooks.isEmpty)
-        #expect(synchronous.isExclusive)
+        #expect(synchronous.isExclusive && synchronous.isStateless)
         let asynchronous = try parse(
             Manifest("M", version: "1.0.0") {
                 On(.suspend) { _ in
@@ -119,7 +120,8 @@ import Testing
                 On(.resume, Value.self) { _, _, _ in try await Task.sleep(for: .zero) }
                 On(.unsuspend) { _ in try await Task.sleep(for: .zero) }
             })
-        #expect(asynchronous.asyncHooks == [.suspend, .resume, .unsuspend] && !asynchronous.isExclusive)
+        #expect(asynchronous.asyncHooks == [.suspend, .resume, .unsuspend])
+        #expect(!asynchronous.isExclusive && !asynchronous.isStateless)
     }
 
     @Test func `Only resume has parameters: the state and the version that handed it over`() {

@@ -163,8 +163,8 @@ extension HostChange {
     /// The file that the change concerns.
     var file: String? {
         switch self {
-        case .added(let status), .started(let status), .restarted(let status), .replaced(let status, _),
-            .failed(let status, _), .waiting(let status), .starting(let status),
+        case .added(let status), .started(let status), .rested(let status), .restarted(let status),
+            .replaced(let status, _), .failed(let status, _), .waiting(let status), .starting(let status),
             .superseded(let status):
             (status.file as NSString).lastPathComponent
         case .removed(let generation, _), .crashed(let generation, _), .drainOverdue(let generation),

@@ -62,6 +62,7 @@ import Testing
         ("{\"page\": true}", ":1:2: “page” must be a text"),
         ("{\"cors\": {\"origins\": []}}", "“cors” must have “origins”"),
         ("{\"plugins\": [\"\"]}", "“plugins” must be a list of texts"), ("{\"prefix\": \"x\"}", "“prefix” must begin"),
+        ("{\"host\": {\"restAfter\": 0.5}}", ":1:11: “restAfter” must be a number of seconds, 1.0 to "),
         ("{\"host\": {\"start\": \"never\"}}", ":1:11: “start” must be “eager” or “lazy”"),
         ("{\"host\": {\"isolation\": [{\"module\": \"A\"},\n {\"module\": \"B\", \"memry\": 1}]}}", ":2:2: "),
         ("{\"host\": {\"modules\": {\"a\\u0041\": 7}}}", ":1:23: The configuration of a module must be an object"),
@@ -91,12 +92,14 @@ import Testing
     @Test func `options precede the file`() throws {
         let file = try write(
             """
-            {"plugins": ["."], "listen": "127.0.0.1:1", "limits": {"body": 5, "calls": 6}, "timeouts": {"call": 7}}
+            {"plugins": ["."], "listen": "127.0.0.1:1", "limits": {"body": 5, "calls": 6}, "timeouts": {"call": 7},
+             "host": {"restAfter": 60}}
             """)
         let folder = try makeFolder()
         let read = try Serve.parse(["--config", file]).settings()
         #expect(read.listen == "127.0.0.1:1")
         #expect(read.gateway.callTimeout == .seconds(7))
+        #expect(read.host.isolation.restAfter == .seconds(60))
         let serve = try Serve.parse([
             "--config", file, "--plugins", folder, "--listen", "127.0.0.1:2", "--body-limit", "8", "--timeout", "9",
         ])

@@ -14,6 +14,7 @@ public struct Manifest: Sendable {
     private(set) var priority = 0
     private(set) var isExclusive = false
     private(set) var start = Start.automatic
+    private(set) var isStateless = false
     /// Makes the parts. The closure runs for each description, so the parts need not be kept.
     let parts: @Sendable () -> [any ManifestPart]
 
@@ -50,6 +51,12 @@ public struct Manifest: Sendable {
     /// Sets when the module starts in a host that starts modules when they are first needed. Default:
     /// ``Start/automatic``.
     public func start(_ start: Start) -> Self { modified(self) { $0.start = start } }
+
+    /// Declares that the module keeps nothing between calls that it would miss. If the module runs in a process of its
+    /// own and starts when it is first needed, the host may end the process while the module is idle, after `willStop`
+    /// and `tearDown`; the next call starts the module again. No process ends while an object or callback of the module
+    /// is held, or the module holds one.
+    public func stateless() -> Self { modified(self) { $0.isStateless = true } }
 }
 
 /// When a module starts in a host that starts modules when they are first needed.

@@ -167,6 +167,7 @@ public final class ModuleDescription {
         if !hooks.isEmpty { entry.add("hooks", hooks) }
         if manifest.isExclusive { entry.add("exclusive", true) }
         if manifest.start != .automatic { entry.add("start", .string(manifest.start.rawValue)) }
+        if manifest.isStateless { entry.add("stateless", true) }
         if !requirements.isEmpty { entry.add("requires", requirements) }
         if !permissions.isEmpty { entry.add("permissions", permissions) }
         if requiresIsolation { entry.add("isolation", .string("required")) }

@@ -239,6 +239,9 @@ extension ManifestComparison {
             add(.removed, .patch, "the permission \(permission)")
         }
         if old.start != new.start { add(.changed, .addition, "\"start\"", "is \(new.start.rawValue) now") }
+        if old.isStateless != new.isStateless {
+            add(.changed, .addition, "\"stateless\"", "is \(new.isStateless) now")
+        }
         if old.isolation != new.isolation {
             add(.changed, .addition, "\"isolation\"", "is \(new.isolation.rawValue) now")
         }

@@ -24,6 +24,8 @@ package struct ModuleManifest: Sendable, Equatable {
     package var asyncHooks: Set<Hook> = []
     /// Whether the module owns something that only one generation can have at a time, such as a port.
     package var isExclusive = false
+    /// Whether the module keeps nothing between calls that it would miss.
+    package var isStateless = false
     /// The modules and services that the module requires.
     package var requirements: [Requirement] = []
     /// The permissions that the module needs if it is isolated.
@@ -127,7 +129,7 @@ package struct ModuleManifest: Sendable, Equatable {
         try node.checkKeys([
             "name", "version", "summary", "concurrency", "level", "priority", "targets", "types", "values", "routes",
             "services", "events", "interceptors", "hooks", "exclusive", "requires", "permissions", "isolation",
-            "start", "abiMinor",
+            "start", "stateless", "abiMinor",
         ])
         name = try node.name()
         version = try node.version()
@@ -152,6 +154,7 @@ package struct ModuleManifest: Sendable, Equatable {
         permissions = try node.permissions()
         isolation = try node.choice("isolation", default: .optional)
         start = try node.choice("start", default: .automatic)
+        isStateless = try node.flag("stateless")
     }
 }
 

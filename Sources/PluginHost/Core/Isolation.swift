@@ -42,6 +42,11 @@ public struct Isolation: Sendable {
     /// How long a module must run without a crash before its earlier crashes no longer count. Default: 60 s.
     public var stableTime: Duration = .seconds(60)
 
+    /// How long a module must be idle before its process is ended: the module is then registered, and the next call
+    /// starts it again; at least 1 s, or `nil` for never. Applies to modules that declare `"stateless": true` and start
+    /// when they are first needed. Default: never. See <doc:KnownModules#What-is-put-to-rest>.
+    public var restAfter: Duration?
+
     /// Whether a process that crashes writes to its standard error which code was running, as lines "address OFFSET
     /// PATH" and a last line "addresses end". Used by `pluginhost check`.
     package var reportsAddresses = false

@@ -70,6 +70,12 @@ public final class PluginHost: Sendable {
                 "The setting maximumURLLength is \(configuration.maximumURLLength). It must be "
                     + "\(URLText.lengths.lowerBound) to \(URLText.lengths.upperBound) bytes.")
         }
+        if let time = configuration.isolation.restAfter, time < .seconds(1) {
+            throw PluginError(
+                .invalidConfiguration,
+                "The setting isolation.restAfter is \(time). It must be at least 1 second, or nil: modules are then never "
+                    + "put to rest.")
+        }
         try lifecycle.start()
     }
 

@@ -7,6 +7,9 @@ public enum HostChange: Sendable, CustomStringConvertible {
     case added(ModuleStatus)
     /// A registered module was started, because it was needed.
     case started(ModuleStatus)
+    /// A module was put to rest, because it was idle for ``Isolation/restAfter``: it is registered, and its last
+    /// generation drains.
+    case rested(ModuleStatus)
     /// A module has a new generation, and the previous one drains; or the file of a registered module has new content.
     case replaced(ModuleStatus, GenerationStatus)
     /// The process of an isolated module has ended by itself, or was ended because it hung. The text is the reason
@@ -48,6 +51,7 @@ public enum HostChange: Sendable, CustomStringConvertible {
         switch self {
         case .added(let module): "added \(module.title) from \(module.file)"
         case .started(let module): "started \(module.title) from \(module.file)"
+        case .rested(let module): "put to rest \(module.title) from \(module.file)"
         case .replaced(let module, let before):
             "replaced \(before.name) \(before.version) with \(module.version ?? "") from \(module.file)"
                 + (before.hasHandedOver || before.state == .registered ? "" : ", no state handed over")

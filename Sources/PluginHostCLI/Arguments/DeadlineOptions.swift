@@ -8,6 +8,8 @@ struct Deadline: Sendable {
     enum Form: Sendable {
         /// A number of seconds, more than 0.
         case positive
+        /// A number of seconds, at least 1.
+        case long
         /// A number of seconds from 0 to 0.1.
         case short
         /// Up to 100 numbers of seconds.
@@ -17,6 +19,7 @@ struct Deadline: Sendable {
         var expected: (option: String, entry: String) {
             switch self {
             case .positive: ("a positive number of seconds", "a positive number of seconds")
+            case .long: ("a number of seconds, at least 1", "a number of seconds, at least 1")
             case .short: ("a number of seconds from 0 to 0.1", "a number of seconds from 0 to 0.1")
             case .list:
                 (
@@ -98,6 +101,11 @@ struct Deadline: Sendable {
                 + "used, the next crash is final. 'none': never start it again. (default: 0,0.1,1,10,60)"
         ) { $0.isolation.restartPauses = $1 },
         Deadline(
+            "restAfter", "--rest-after", .long,
+            "How long an isolated module that is stateless must be idle before its process is ended; the next call starts "
+                + "it again. At least 1; for '--lazy'. (default: never)"
+        ) { $0.isolation.restAfter = $1[0] },
+        Deadline(
             "quietTime", "--quiet-time", .short,
             "How long the folders must stay unchanged before a change is handled, from 0 to 0.1. (default: 0.005)"
         ) { $0.quietTime = $1[0] },
@@ -137,9 +145,11 @@ struct Deadline: Sendable {
         var durations: [Duration] = []
         for number in seconds {
             guard let number else { return nil }
-            if number == 0, form != .positive {
+            if number == 0, form == .short || form == .list {
                 durations.append(.zero)
-            } else if let duration = Duration(timeout: number), form != .short || number <= 0.1 {
+            } else if let duration = Duration(timeout: number), form != .short || number <= 0.1,
+                form != .long || number >= 1
+            {
                 durations.append(duration)
             } else {
                 return nil

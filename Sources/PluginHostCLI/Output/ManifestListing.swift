@@ -40,7 +40,7 @@ struct ManifestListing {
         let traits = ["concurrency", "level", "isolation", "start"].compactMap { key in
             manifest[key]?.string.map { "\(key) \($0)" }
         }
-        let more = traits + (manifest["exclusive"] == true ? ["exclusive"] : [])
+        let more = traits + ["exclusive", "stateless"].filter { manifest[$0] == true }
         let first = aside("\(manifest.text("name")) \(manifest.text("version"))", manifest.text("summary"))
         return [
             first.trimmed,

@@ -120,6 +120,7 @@ extension HostChange {
         case .crashed(let generation, let reason):
             ["event": "crashed", "generation": generation.record, "reason": .string(reason)]
         case .started(let module): ["event": "started", "module": module.record]
+        case .rested(let module): ["event": "rested", "module": module.record]
         case .restarted(let module): ["event": "restarted", "module": module.record]
         case .removed(let generation, let reason):
             ["event": "removed", "generation": generation.record, "reason": .string(reason)]

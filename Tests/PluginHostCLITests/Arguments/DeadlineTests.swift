@@ -71,6 +71,7 @@ import Testing
             ("--quiet-time", "0.2", "a number of seconds from 0 to 0.1."),
             ("--restart-pauses", "1,", "a list of up to 100 numbers of seconds, as in '0,0.5,10'; or 'none'."),
             ("--restart-pauses", "-1", "a list of up to 100"),
+            ("--rest-after", "0.9", "a number of seconds, at least 1."), ("--rest-after", "0", "a number of seconds"),
             ("--restart-pauses", Array(repeating: "1", count: 101).joined(separator: ","), "a list of up to 100"),
         ] {
             let error = #expect(throws: PluginError.self) { try times(option, value) }
@@ -79,14 +80,19 @@ import Testing
         for (entry, expected) in [
             ("\"restartPauses\": 1", "restartPauses is 1; it must be a list of up to 100 numbers of seconds."),
             ("\"restartPauses\": [-1]", "restartPauses is [-1]; it must be a list"),
+            ("\"restAfter\": 0.5", "restAfter is 0.5; it must be a number of seconds, at least 1."),
             ("\"quietTime\": 1", "quietTime is 1; it must be a number of seconds from 0 to 0.1."),
         ] {
             let file = try folder.file("d.json", "{\(entry)}")
             let error = #expect(throws: PluginError.self) { try configuration(["--config", file]) }
             #expect(error?.message.contains(expected) == true, "\(error?.message ?? "")")
         }
+        let resting = try folder.file("e.json", #"{"restAfter": 60}"#)
+        #expect(try configuration(["--config", resting]).isolation.restAfter == .seconds(60))
+        #expect(try configuration(["--config", resting, "--rest-after", "1"]).isolation.restAfter == .seconds(1))
         let article = try String(
             contentsOfFile: "\(repository)/Sources/PluginHost/PluginHost.docc/ConfigurationAndLog.md", encoding: .utf8)
+        #expect(article.contains("/restAfter`` | `--rest-after` | none |"))
         #expect(article.contains("/quietTime`` | `--quiet-time` | 0.005 s |"))
         #expect(article.contains("/restartPauses`` | `--restart-pauses` | 0, 0.1, 1, 10, 60 s |"))
     }

@@ -29,7 +29,7 @@ import Testing
             json: #"""
                 {"file": "m.so", "toolchain": "clang", "abi": {"major": 1, "minor": 2}, "elf": {"size": 2048},
                 "manifest": {"name": "M", "version": "2.0.0", "summary": "All of it", "concurrency": "serial",
-                "exclusive": true, "hooks": ["setUp", {"name": "init", "async": true}],
+                "exclusive": true, "stateless": true, "hooks": ["setUp", {"name": "init", "async": true}],
                 "requires": [{"module": "N", "version": "^1.2"}, {"service": "S", "optional": true}],
                 "services": [{"name": "S", "version": "1.0.0", "target": "T", "singleton": true}],
                 "events": [{"name": "shop.sold", "parameters": [{"name": "a\u001b", "type": "list"}], "result": "null"}],
@@ -39,7 +39,7 @@ import Testing
         let expected = #"""
             M 2.0.0                                           All of it
             m.so (clang, interface 1.2, 2.0 KiB)
-            concurrency serial, exclusive
+            concurrency serial, exclusive, stateless
 
             TARGET T
               a(p: any, ...) async                              remote, demands pay

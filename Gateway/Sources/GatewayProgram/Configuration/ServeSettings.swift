@@ -182,7 +182,7 @@ extension HostConfiguration {
             [
                 "includesSubfolders", "trustsEveryone", "safeScan", "start", "eagerModules", "registryCache",
                 "stateFolder", "stagingFolder", "schemes", "environment", "modules", "isolate", "isolation",
-                "interceptors", "objectTimeout",
+                "interceptors", "objectTimeout", "restAfter",
             ] + Self.durations.map(\.0)
         guard let host = try node.node("host", names) else { return }
         includesSubfolders = try host.bool("includesSubfolders") ?? includesSubfolders
@@ -217,5 +217,7 @@ extension HostConfiguration {
             if let seconds = try host.seconds(name) { self[keyPath: duration] = .seconds(seconds) }
         }
         objectTimeout = try host.seconds("objectTimeout").map { .seconds($0) }
+        let times = 1...ServeSettings.times.upperBound
+        isolation.restAfter = try host.seconds("restAfter", in: times).map { .seconds($0) }
     }
 }

@@ -7,6 +7,7 @@ extension HostChange {
         switch self {
         case .added(let module): ("added", module.event)
         case .started(let module): ("started", module.event)
+        case .rested(let module): ("rested", module.event)
         case .replaced(let module, let before):
             ("replaced", module.event.adding("previousVersion", .string(before.version)))
         case .crashed(let generation, _): ("crashed", generation.event)

@@ -31,6 +31,13 @@ protocol ModuleProcess: AnyObject, Sendable {
     /// Whether a call that missed its deadline, and has ended for its caller, still runs in the process.
     var hasLateCalls: Bool { get }
 
+    /// How many messages of calls, and of the module's own requests, the host and the process have exchanged; `nil`
+    /// while one of them is not answered, and after the end of the process.
+    var traffic: UInt64? { get }
+
+    /// Whether the process holds objects, or is being lent some.
+    var holdsObjects: Bool { get }
+
     /// Whether the module is to be started again after the end of the process, and keeps its place until then.
     var awaitsRestart: Bool { get }
 

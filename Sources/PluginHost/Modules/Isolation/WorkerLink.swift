@@ -86,6 +86,12 @@ final class WorkerLink: @unchecked Sendable {
         }
     }
 
+    /// How many messages the channels have carried; `nil` while one of them is not answered. May be read by any thread.
+    var traffic: UInt64? {
+        let count = plugin_wire_traffic(wire)
+        return count == .max ? nil : count
+    }
+
     // MARK: Lost calls
 
     /// Records that a call on a channel has not returned in time. Returns whether it is the first one there.

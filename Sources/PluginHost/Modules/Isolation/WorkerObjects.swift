@@ -24,6 +24,9 @@ final class WorkerObjects: Sendable {
     /// How many outcomes with objects a worker may be reading at a time.
     private static let outcomesMax = 100_000
 
+    /// Whether there are none.
+    var isEmpty: Bool { state.withLock { $0.entries.isEmpty && $0.outcomes.isEmpty } }
+
     // MARK: Lending
 
     /// Lends objects until ``endLoan(of:)``. They stay alive until then.

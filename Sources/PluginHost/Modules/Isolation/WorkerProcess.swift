@@ -95,6 +95,8 @@ final class WorkerProcess: ModuleProcess, Sendable {
     /// The shared memory; `nil` after the end of the process.
     var link: WorkerLink? { state.withLock { $0.link } }
     var rule: IsolationRule { settings.rule }
+    var traffic: UInt64? { link?.traffic }
+    var holdsObjects: Bool { !objects.isEmpty }
     var missingProtections: [String] { state.withLock { $0.missingProtections } ?? [] }
     /// The generation whose code it runs; `nil` until it is activated.
     var generation: Generation? { state.withLock { $0.generation }?.takeUnretainedValue() }

@@ -39,9 +39,12 @@ extension ChangeContext {
     /// Whether a module need not start before it is needed.
     private func mayRest(_ known: KnownManifest, _ file: StagedFile) -> Bool {
         let outline = known.outline
-        guard !configuration.eagerModules.contains(outline.name), serving.modules[outline.name] == nil,
-            hasPermissions(known, file)
-        else { return false }
+        return serving.modules[outline.name] == nil && hasPermissions(known, file) && startsWhenNeeded(outline)
+    }
+
+    /// Whether a module that is known starts only when it is needed.
+    func startsWhenNeeded(_ outline: ModuleOutline) -> Bool {
+        guard configuration.start == .lazy, !configuration.eagerModules.contains(outline.name) else { return false }
         switch outline.start {
         case .eager: return false
         case .lazy: return true

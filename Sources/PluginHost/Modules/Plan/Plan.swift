@@ -113,6 +113,16 @@ struct Plan {
             .sorted { $0.generation.number < $1.generation.number }
     }
 
+    /// Creates a plan that puts modules to rest; everything else stays as it is.
+    ///
+    /// - Parameter modules: The modules that serve, each with what becomes registered in its place.
+    init(resting modules: [(served: Served, known: LoadedModule)]) {
+        (routeChange, others) = (nil, nil)
+        resting = modules.map { Candidate(module: $0.known, path: $0.served.path, isInFolder: true) }
+        leaving = modules.map(\.served)
+        names = Set(leaving.map(\.name))
+    }
+
     /// Moves the known modules that nothing needs yet from ``serving`` to ``resting``.
     ///
     /// - Parameter isNeeded: Whether a module that does not serve starts even if no other module requires it.

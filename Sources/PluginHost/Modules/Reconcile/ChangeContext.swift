@@ -41,6 +41,8 @@ final class ChangeContext: @unchecked Sendable {
     let held = HeldFiles()
     /// Whether the files of registered modules will be held.
     var isHoldScheduled = false
+    /// The modules that may be put to rest.
+    var idle = IdleModules()
     /// How many modules were started while a change waited for code of a module.
     var nestedStarts = 0
     /// How many nested changes have not published what they start.

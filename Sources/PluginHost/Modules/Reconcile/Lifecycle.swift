@@ -332,6 +332,11 @@ final class Lifecycle: Sendable {
         }
     }
 
+    /// Puts a module to rest even if it is in use, for tests.
+    func rest(_ name: String) {
+        context.queue.sync { context.rest([context.serving.modules[name]].compactMap(\.self), "is tested") }
+    }
+
     var announcements: Announcements { context.announcements }
     var memoryWatch: MemoryWatch { context.memoryWatch }
     var queue: SerialThread { context.queue }

@@ -14,6 +14,8 @@ struct Publication {
     private let before: BucketMap<String, Served>
     /// The modules that are removed without replacement, in reverse order.
     private let gone: [Served]
+    /// The modules that are put to rest.
+    private let rested: [Served]
     /// The modules that are replaced.
     private let replaced: [Served]
     /// The modules that the publication makes unavailable, and why.
@@ -38,7 +40,7 @@ struct Publication {
         let names = Set(served.map(\.name))
         self.served = served
         before = context.serving.modules
-        gone = plan.gone
+        (gone, rested) = (plan.gone, plan.rested)
         replaced = plan.leaving.filter { names.contains($0.name) }
         let present = context.registry.table.contents.known
         let next = present.changed(to: plan.registered(after: present, in: context))
@@ -77,6 +79,7 @@ struct Publication {
             for record in registered { context.tell(change(toRegistered: record)) }
         }
         for newcomer in started { context.tell(change(to: newcomer)) }
+        context.restLater(started)
         for leaving in gone {
             context.tell(
                 .removed(GenerationStatus(leaving.generation, .draining), unavailability.reason(of: leaving)))
@@ -93,7 +96,7 @@ struct Publication {
         hooks.announceStop(to: replaced.map(\.generation))
         VersionRetention(context: context).keep(leaving: plan.leaving)
         if known != nil { VersionRetention(context: context).keepHeld() }
-        Drain(context: context).retire((gone + replaced).map(\.generation))
+        Drain(context: context).retire((gone + rested + replaced).map(\.generation))
     }
 
     private func publish() {
@@ -110,7 +113,7 @@ struct Publication {
         for record in judged { context.folders.judge(record) }
         context.serving.replace(by: served, among: plan.names)
         context.settle(plan)
-        context.drains.draining += (gone + replaced).map { Draining(generation: $0.generation) }
+        context.drains.draining += (gone + rested + replaced).map { Draining(generation: $0.generation) }
         context.publish()
     }
 
@@ -137,14 +140,18 @@ struct Publication {
 
     private func change(toRegistered record: FileRecord) -> HostChange {
         let status = record.status(nil)
-        guard let known = record.module.flatMap({ wasRegistered.module(named: $0.name) }) else { return .added(status) }
+        guard let known = record.module.flatMap({ wasRegistered.module(named: $0.name) }) else {
+            return isRested(status.name) ? .rested(status) : .added(status)
+        }
         return .replaced(status, GenerationStatus(registered: known))
     }
+
+    private func isRested(_ name: String?) -> Bool { rested.contains { $0.name == name } }
 
     /// Posts the host's events about modules that become registered.
     private func announceRegistered() {
         guard ["module.added", "module.replaced"].contains(where: context.calls.hasSubscribers) else { return }
-        for module in registered.compactMap(\.module) {
+        for module in registered.compactMap(\.module) where !isRested(module.name) {
             announceAdded(insteadOf: wasRegistered.module(named: module.name)?.outline.version) {
                 module.eventParameters
             }

@@ -119,10 +119,17 @@ extension Plan {
         Set(serving.filter { $0.served == nil }.map { ObjectIdentifier($0.module) })
     }
 
+    /// The modules that stop, and are registered from then on.
+    var rested: [Served] {
+        if leaving.isEmpty || resting.isEmpty { return [] }
+        let names = Set(resting.map(\.outline.name))
+        return leaving.filter { names.contains($0.name) }
+    }
+
     /// The modules that are removed without replacement, in reverse order.
     var gone: [Served] {
         if leaving.isEmpty { return [] }
-        let names = Set(serving.map(\.outline.name))
+        let names = Set((serving + resting).map(\.outline.name))
         return leaving.filter { !names.contains($0.name) }.reversed()
     }
 
