@@ -64,8 +64,8 @@ enum ModuleBFacade {
         /// A page that collects the articles chosen on the pages above it.
         ///
         /// Performs `basket`.
-        func basket() throws(PluginError) -> Object {
-            try caller.perform("B", "basket", [:], timeout: timeout).result(of: "B/basket")
+        func basket() throws(PluginError) -> Basket {
+            try caller.perform("B", "basket", [:], timeout: timeout).typed(of: "B/basket")
         }
     }
 
