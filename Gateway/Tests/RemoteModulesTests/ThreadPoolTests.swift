@@ -90,7 +90,7 @@ import Testing
         #expect(
             try await onThread {
                 let arrived = DispatchSemaphore(value: 0)
-                return (0..<3000).allSatisfy { number in
+                return (0..<1000).allSatisfy { number in
                     for _ in 0..<1 + number % 3 { threads.run { arrived.signal() } }
                     usleep(UInt32(number % 100))
                     return (0..<1 + number % 3).allSatisfy { _ in arrived.wait(timeout: .now() + 60) == .success }
