@@ -7,16 +7,30 @@ import Synchronization
 /// thread that has nothing to run for a while ends. If the system has no more threads, code runs later, on those of
 /// Dispatch.
 package final class ThreadPool: TaskExecutor {
+    private typealias Body = @Sendable () -> Void
+
+    /// One of the threads.
+    private final class Worker: Sendable {
+        /// What the thread is to run next. It is set before ``arrived`` is signalled.
+        private let body: Mutex<Body?>
+        let arrived = DispatchSemaphore(value: 0)
+
+        init(_ body: @escaping Body) { self.body = Mutex(body) }
+
+        func give(_ new: @escaping Body) { body.withLock { $0 = new } }
+        func take() -> Body? { body.withLock { $0.take() } }
+    }
+
     private struct State {
-        var waiting: [(@Sendable () -> Void)?] = []
+        /// What waits until one of the threads, or one of Dispatch, has finished.
+        var waiting: [Body?] = []
         var next = 0
-        var idle = 0
+        /// The threads that wait; the last one has begun to wait last.
+        var idle: [Worker] = []
         var threads = 0
 
-        var count: Int { waiting.count - next }
-
-        mutating func take() -> (@Sendable () -> Void)? {
-            guard count > 0 else { return nil }
+        mutating func take() -> Body? {
+            guard next < waiting.count else { return nil }
             defer {
                 waiting[next] = nil
                 next += 1
@@ -33,7 +47,6 @@ package final class ThreadPool: TaskExecutor {
     private let idleTime: DispatchTimeInterval
     private let startThread: @Sendable (_ body: @escaping @Sendable () -> Void) -> Bool
     private let state = Mutex(State())
-    private let arrived = DispatchSemaphore(value: 0)
 
     /// - Parameters:
     ///   - limit: The largest number of threads, 1 or more.
@@ -51,34 +64,55 @@ package final class ThreadPool: TaskExecutor {
         run { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 
-    /// Runs a body on one of the threads.
+    /// Runs a body on one of the threads: the one that has been idle for the shortest time, so that threads that are
+    /// not needed end; a new one if none is idle.
     package func run(_ body: @escaping @Sendable () -> Void) {
-        let needsThread = state.withLock { state in
-            state.waiting.append(body)
-            let isShort = state.count > state.idle && state.threads < limit
-            if isShort { state.threads += 1 }
-            return isShort
+        let found: (worker: Worker, isNew: Bool)? = state.withLock { state in
+            if let worker = state.idle.popLast() {
+                worker.give(body)
+                return (worker, false)
+            }
+            guard state.threads < limit else {
+                state.waiting.append(body)
+                return nil
+            }
+            state.threads += 1
+            return (Worker(body), true)
         }
-        arrived.signal()
-        guard needsThread, !startThread({ while self.runNext() {} }) else { return }
-        state.withLock { $0.threads -= 1 }
+        guard let (worker, isNew) = found else { return }
+        guard isNew else {
+            worker.arrived.signal()
+            return
+        }
+        guard !startThread({ while let body = self.next(worker) { body() } }) else { return }
+        state.withLock { state in
+            state.threads -= 1
+            state.waiting.append(body)
+        }
         DispatchQueue.global().async { self.runWaiting() }
     }
 
-    /// Waits for something to run, and runs it. Returns false if nothing arrives, so that the thread should end.
-    private func runNext() -> Bool {
-        state.withLock { $0.idle += 1 }
-        let result = arrived.wait(timeout: .now() + idleTime)
-        let (body, ends) = state.withLock { state in
-            state.idle -= 1
-            // What has arrived in the last moment is run; its signal then wakes a thread for nothing.
-            let body = state.take()
-            let ends = body == nil && result == .timedOut
-            if ends { state.threads -= 1 }
-            return (body, ends)
+    /// Returns what a thread is to run next, and waits for it if necessary; `nil` if nothing arrives, so that the thread
+    /// should end.
+    private func next(_ worker: Worker) -> Body? {
+        let body = state.withLock { state in
+            let body = worker.take() ?? state.take()
+            if body == nil { state.idle.append(worker) }
+            return body
         }
-        body?()
-        return !ends
+        if let body { return body }
+        if worker.arrived.wait(timeout: .now() + idleTime) == .timedOut {
+            let ends = state.withLock { state in
+                guard let place = state.idle.firstIndex(where: { $0 === worker }) else { return false }
+                state.idle.remove(at: place)
+                state.threads -= 1
+                return true
+            }
+            if ends { return nil }
+            // The thread has just been given something; the signal follows.
+            worker.arrived.wait()
+        }
+        return worker.take()
     }
 
     /// Runs what waits, in place of a thread that cannot be started.

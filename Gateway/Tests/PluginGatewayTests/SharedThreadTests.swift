@@ -37,7 +37,7 @@ import Testing
 
     @Test func `an action that hangs after many short calls keeps nothing else from running`() async throws {
         let gateway = try await TestGateway([hangingModule.build()] + TestGateway.samples)
-        let pace = gateway.gateway.countedActions.of("Lazy", "Lazy/wait", gateway.gateway).pace
+        var pace: CallPace { gateway.gateway.countedActions.of("Lazy", "Lazy/wait", gateway.gateway).pace }
         #expect(
             await becomesTrue {
                 for _ in 0..<CallPace.required {
@@ -80,6 +80,40 @@ import Testing
         try await gateway.end()
     }
 
+    @Test func `replaced modules start anew, and nothing is kept of modules that have gone`() async throws {
+        let gateway = try await TestGateway(TestGateway.samples)
+        let (counted, admission) = (gateway.gateway.countedActions, gateway.gateway.admission)
+        var module = hangingModule
+        func isCalled() async throws -> Bool {
+            try await gateway.call("\(module.name)/wait", "{\"file\": \"\"}").text == "\"waited\""
+        }
+        for name in ["One", "Two", "Three"] {
+            module.name = name
+            module.targets?[0].name = name
+            try module.build(into: gateway.plugins, as: "\(name).so")
+            try #require(await becomesTrue { try await isCalled() })
+            if name != "Three" { try FileManager.default.removeItem(atPath: "\(gateway.plugins)/\(name).so") }
+        }
+        try #require(await becomesTrue { try await isCalled() && counted.count == 1 && admission.moduleCount == 1 })
+        var pace: CallPace { counted.of("Three", "Three/wait", gateway.gateway).pace }
+        let old = pace
+        old.exclude()
+        module.version = "1.0.1"
+        try module.build(into: gateway.plugins, as: "Three.so")
+        #expect(
+            await becomesTrue {
+                for _ in 0..<CallPace.required { guard try await isCalled() else { return false } }
+                return pace !== old && pace.areShort
+            })
+        try FileManager.default.removeItem(atPath: "\(gateway.plugins)/Three.so")
+        #expect(
+            await becomesTrue {
+                let answer = try await gateway.call("C/add", "{\"a\": 1}").text
+                return answer == "2" && counted.count == 1 && admission.moduleCount == 1
+            })
+        try await gateway.end()
+    }
+
     @Test func `calls share threads after many short ones in a row, and no longer after long ones`() {
         let pace = CallPace()
         func add(_ count: Int, _ duration: Duration, isShared: Bool = false) {
@@ -108,6 +142,11 @@ import Testing
             add(200 * CallPace.required, .microseconds(5))
             #expect(pace.areShort)
         }
+    }
+
+    @Test func `all gateways of a process count the same shared threads`() {
+        let gateways = (0..<2).map { _ in PluginGateway(PluginHost(HostConfiguration(folders: []))) }
+        #expect(gateways[0].sharedThreads === gateways[1].sharedThreads)
     }
 
     @Test func `one of the shared threads is always free`() {

@@ -56,6 +56,48 @@ import Testing
         #expect(started.count.withLock { $0 } >= 3)
     }
 
+    @Test func `threads that a moderate load does not need end`() async throws {
+        let running = Tries()
+        let threads = ThreadPool(limit: 64, idleTime: .seconds(1)) { body in
+            running.count.withLock { $0 += 1 }
+            return ThreadPool.startThread {
+                body()
+                running.count.withLock { $0 -= 1 }
+            }
+        }
+        let (started, go, arrived) = (
+            DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+        )
+        for _ in 0..<20 {
+            threads.run {
+                started.signal()
+                go.wait()
+            }
+        }
+        #expect(try await arrive(20, started))
+        #expect(running.count.withLock { $0 } == 20)
+        for _ in 0..<20 { go.signal() }
+        // Each thread would be woken several times within the idle time if they took turns.
+        #expect(
+            await becomesTrue {
+                threads.run { arrived.signal() }
+                return try await arrive(1, arrived) && running.count.withLock { $0 } <= 3
+            })
+    }
+
+    @Test func `what arrives when a thread is about to end is run`() async throws {
+        let threads = ThreadPool(limit: 4, idleTime: .microseconds(50))
+        #expect(
+            try await onThread {
+                let arrived = DispatchSemaphore(value: 0)
+                return (0..<1000).allSatisfy { number in
+                    for _ in 0..<1 + number % 3 { threads.run { arrived.signal() } }
+                    usleep(UInt32(number % 100))
+                    return (0..<1 + number % 3).allSatisfy { _ in arrived.wait(timeout: .now() + 60) == .success }
+                }
+            })
+    }
+
     @Test func `without further threads, code runs late, but it runs`() async throws {
         let tries = Tries()
         let threads = ThreadPool(limit: 8) { body in

@@ -40,19 +40,34 @@ final class Admission: Sendable {
         }
     }
 
+    /// Forgets the modules that no longer serve, unless calls of them are in flight or about to begin.
+    ///
+    /// - Parameter serves: Whether the module with this name serves.
+    func forget(unless serves: (_ module: String) -> Bool) {
+        shares.withLock { shares in
+            for module in Array(shares.keys) where !serves(module) {
+                // Calls refer to what they are counted in; only this function can refer to the rest.
+                if isKnownUniquelyReferenced(&shares[module]) { shares[module] = nil }
+            }
+        }
+    }
+
+    /// The number of modules whose calls are counted.
+    var moduleCount: Int { shares.withLock { $0.count } }
+
     /// Counts a call for as long as its slot is kept.
     ///
     /// - Parameter share: The calls of the module that the call leads to; `nil` if it leads to none.
     func enter(_ share: Share?) throws(Problem) -> Slot {
-        guard count.increment(upTo: total) else {
-            throw Problem(.overloaded, "\(total) calls are in flight, which is the limit. Try again later.")
-        }
-        guard let share else { return Slot(self, nil) }
-        guard share.count.increment(upTo: perModule) else {
-            count.subtract(1, ordering: .relaxed)
+        // A call that its module refuses does not take a slot from other modules, not even for a moment.
+        if let share, !share.count.increment(upTo: perModule) {
             throw Problem(
                 .moduleBusy,
                 "\(perModule) calls of this module are in flight, which is the limit. Try again later.", retryAfter: 1)
+        }
+        guard count.increment(upTo: total) else {
+            share?.count.subtract(1, ordering: .relaxed)
+            throw Problem(.overloaded, "\(total) calls are in flight, which is the limit. Try again later.")
         }
         return Slot(self, share)
     }

@@ -7,6 +7,9 @@ import Synchronization
 /// An action can hang at any time, even if all its calls have been short until then. Therefore at least one of the
 /// shared threads is always free of actions.
 final class SharedThreads: Sendable {
+    /// The shared threads of this process, which all of its gateways use.
+    static let process = SharedThreads()
+
     private let limit: Int
     private let used = Atomic(0)
 

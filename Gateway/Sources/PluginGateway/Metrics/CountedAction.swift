@@ -33,26 +33,60 @@ final class CountedAction: Sendable {
 }
 
 /// What counts the calls of each action. Only names of declared actions are used, so their number is bounded by the
-/// modules; at most as many are kept as there can be time series.
+/// modules; at most as many are kept as there can be time series. After a change of the modules, those of modules that
+/// have gone, or have been replaced, are forgotten: the pace of calls starts anew.
 final class CountedActions: Sendable {
     fileprivate struct Names: Hashable {
         let module: String?
         let action: String?
     }
 
-    private let known = Mutex<[Names: CountedAction]>([:])
+    private struct State {
+        var known: [Names: CountedAction] = [:]
+        /// The generations of the modules that serve, by module; 0 for a module that starts when it is needed.
+        var generations: [String: Int] = [:]
+    }
+
+    private let state = Mutex(State())
+    private let isOutdated = Atomic(true)
+    /// Held while the generations are read.
+    private let reading = Mutex(())
+
+    /// Notes that the modules have changed.
+    func invalidate() { isOutdated.store(true, ordering: .releasing) }
+
+    /// The number of actions that are known.
+    var count: Int { state.withLock { $0.known.count } }
 
     /// - Parameters:
     ///   - module: The module that a call leads to; `nil` if it leads to none.
     ///   - action: Target and action; `nil` if the call leads to none.
     func of(_ module: String?, _ action: String?, _ gateway: PluginGateway) -> CountedAction {
+        if isOutdated.load(ordering: .relaxed) { reading.withLockIfAvailable { _ in update(gateway) } }
         let names = Names(module: module, action: module == nil ? nil : action)
-        if let counted = known.withLock({ $0[names] }) { return counted }
+        if let counted = state.withLock({ $0.known[names] }) { return counted }
         let made = CountedAction(names, gateway)
-        return known.withLock { known in
-            if let counted = known[names] { return counted }
-            if known.count < gateway.metrics.limit { known[names] = made }
+        return state.withLock { state in
+            if let counted = state.known[names] { return counted }
+            if state.known.count < gateway.metrics.limit { state.known[names] = made }
             return made
         }
+    }
+
+    /// Forgets what counts the calls of modules that have gone or have been replaced. Calls in flight keep it.
+    private func update(_ gateway: PluginGateway) {
+        guard isOutdated.exchange(false, ordering: .acquiring) else { return }
+        var generations: [String: Int] = [:]
+        for status in gateway.host.modules where status.state == .active || status.state == .registered {
+            if let name = status.name { generations[name] = max(generations[name] ?? 0, status.generation ?? 0) }
+        }
+        state.withLock { state in
+            state.known = state.known.filter { names, _ in
+                guard let module = names.module else { return true }
+                return generations[module].map { $0 == state.generations[module] } ?? false
+            }
+            state.generations = generations
+        }
+        gateway.admission.forget { generations[$0] != nil }
     }
 }

@@ -12,8 +12,9 @@ extension PluginGateway {
         ).increment()
     }
 
-    /// Counts a change of the modules.
+    /// Counts a change of the modules, after which calls are counted anew where necessary.
     func count(_ event: String) {
+        countedActions.invalidate()
         Counter(label: "plugin_changes_total", dimensions: [("event", event)], factory: metrics).increment()
     }
 
