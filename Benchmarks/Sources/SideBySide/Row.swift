@@ -80,7 +80,9 @@ struct Row: Codable {
     var verdict: String {
         if goalText.isEmpty { return "" }
         if !isSteady { return "not judged: the machine changed its speed" }
-        if let name = goal.below, !peers.contains(where: { $0.name == name }) { return "not judged: \(name) is missing" }
+        if let name = goal.below, !peers.contains(where: { $0.name == name }) {
+            return "not judged: \(name) is missing"
+        }
         if let limit = goal.floorAtMost, let floor = floors.first, floor.value > limit {
             return "not judged: \(floor.name) > \(Row.text(limit)) \(unit)"
         }
