@@ -175,8 +175,9 @@ int plugin_wire_send(plugin_wire *wire, uint32_t channel, const plugin_wire_mess
 /* Waits for the turn, until the deadline at the latest: CLOCK_MONOTONIC, in nanoseconds; 0 for none. Returns
  * PLUGIN_WIRE_... */
 int plugin_wire_await(plugin_wire *wire, uint32_t channel, int64_t deadline);
-/* Returns how many messages this side has sent and received in the channels; UINT64_MAX while one of them is not
- * answered. May be called by any thread. */
+/* Returns how many messages this side has sent and received in the channels; UINT64_MAX while the number is odd in one of
+ * them. A call within which the other side makes one of its own has an even number: whoever wants to know whether there
+ * are calls must also look at those that run. May be called by any thread. */
 uint64_t plugin_wire_traffic(const plugin_wire *wire);
 /* Reads the message in a channel whose turn has come: the host copies it. The worker disposes of the messages on a
  * channel in reverse order, and of each one before it sends the next message there, unless that message is nested.

@@ -204,6 +204,8 @@ import Testing
         var limits = ControlServer.Limits()
         limits.unreadBytes = 3 << 20
         limits.pendingBytes = 1 << 30
+        // The client reads nothing before it has sent everything.
+        limits.readTime = .seconds(600)
         let server = try server(limits: limits)
         let deaf = try SocketClient(path)
         // Each answer is larger than the socket's buffer, so that all but the beginning of the first one waits.

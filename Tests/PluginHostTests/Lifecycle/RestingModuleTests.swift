@@ -118,6 +118,25 @@ import Testing
         #expect(lazy.setUps.count >= 10)
     }
 
+    @Test func `A module that is required while it is told to stop serves again`() async throws {
+        let go = "\(lazy.path).go"
+        var needed = stateless("Needed")
+        needed.code = "#include <unistd.h>"
+        needed.hooks = [
+            "willStop": "note(\"\(lazy.path)\", \"stop \"); while (access(\"\(go)\", F_OK)) usleep(10000);"
+        ]
+        let host = try makeHost([needed, lazy.module("Needing", more: "\"requires\": [{\"module\": \"Needed\"}],")])
+        defer { _ = FileManager.default.createFile(atPath: go, contents: nil) }
+        #expect(host.answer("Needed") == "Needed")
+        #expect(await becomesTrue { lazy.notes.contains("stop") })
+        // It no longer serves, so whatever needs it starts it.
+        #expect(host.states["Needed.so"] == "registered")
+        let answer = Task { try await onThread { host.answer("Needing") } }
+        #expect(FileManager.default.createFile(atPath: go, contents: nil))
+        #expect(try await answer.value == "Needing")
+        #expect(host.states == ["Needed.so": "active", "Needing.so": "active"])
+    }
+
     // MARK: - What keeps a module from resting
 
     @Test func `A module rests only if it is stateless, isolated and starts when it is needed`() async throws {

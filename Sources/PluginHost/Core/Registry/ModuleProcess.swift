@@ -32,7 +32,7 @@ protocol ModuleProcess: AnyObject, Sendable {
     var hasLateCalls: Bool { get }
 
     /// How many messages of calls, and of the module's own requests, the host and the process have exchanged; `nil`
-    /// while one of them is not answered, and after the end of the process.
+    /// after the end of the process, and while a message is not answered, except during calls within calls.
     var traffic: UInt64? { get }
 
     /// Whether the process holds objects, or is being lent some.

@@ -90,7 +90,6 @@ extension ChangeContext {
         guard !resting.isEmpty else { return }
         resting.sort { $0.served.generation.number < $1.served.generation.number }
         patience.renew()
-        hooks.announceStop(to: resting.reversed().map(\.served.generation))
         for (served, record) in resting {
             folders.put(record)
             served.generation.log(.info, "\(reason), and is put to rest. It starts when it is needed.")

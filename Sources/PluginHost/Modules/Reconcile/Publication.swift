@@ -93,7 +93,7 @@ struct Publication {
         hooks.announceMissedEvents(to: started.map(\.generation))
         announceRegistered()
         announce(started)
-        hooks.announceStop(to: replaced.map(\.generation))
+        hooks.announceStop(to: (rested.reversed() + replaced).map(\.generation))
         VersionRetention(context: context).keep(leaving: plan.leaving)
         if known != nil { VersionRetention(context: context).keepHeld() }
         Drain(context: context).retire((gone + rested + replaced).map(\.generation))
