@@ -85,11 +85,13 @@ package final class ThreadPool: TaskExecutor {
             return
         }
         guard !startThread({ while let body = self.next(worker) { body() } }) else { return }
-        state.withLock { state in
+        let idle = state.withLock { state in
             state.threads -= 1
-            state.waiting.append(body)
+            let idle = state.idle.popLast()
+            if let idle { idle.give(body) } else { state.waiting.append(body) }
+            return idle
         }
-        DispatchQueue.global().async { self.runWaiting() }
+        if let idle { idle.arrived.signal() } else { DispatchQueue.global().async { self.runWaiting() } }
     }
 
     /// Returns what a thread is to run next, and waits for it if necessary; `nil` if nothing arrives, so that the thread

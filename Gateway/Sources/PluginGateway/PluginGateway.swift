@@ -72,7 +72,7 @@ public final class PluginGateway: Sendable {
         isTraced = !(tracer is NoOpTracer)
         admission = Admission(total: configuration.callLimit, perModule: configuration.moduleCallLimit)
         threads = ThreadPool(limit: configuration.callLimit)
-        catalog = Catalog(host, threads)
+        catalog = Catalog(host)
         events = EventLog(kept: configuration.keptEvents, streams: configuration.streamLimit)
         unsent = UnsentResults(limit: configuration.unsentLimit)
         departures = Departures(writeTimeout: configuration.writeTimeout, bodyLimit: configuration.bodyLimit)

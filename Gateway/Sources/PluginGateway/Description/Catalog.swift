@@ -1,4 +1,3 @@
-import GatewayThreads
 import PluginABI
 import PluginHost
 import Synchronization
@@ -18,8 +17,7 @@ final class Catalog: Sendable {
     /// Held while the declarations are read.
     private let reading = Mutex(())
 
-    /// - Parameter threads: The threads that wait for processes.
-    init(_ host: PluginHost, _ threads: ThreadPool) { (self.host, types) = (host, TypedManifests(host, threads)) }
+    init(_ host: PluginHost) { (self.host, types) = (host, TypedManifests(host)) }
 
     /// Notes that the modules have changed.
     func invalidate() { state.withLock { $0.version += 1 } }

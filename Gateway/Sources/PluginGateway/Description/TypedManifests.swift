@@ -29,11 +29,11 @@ final class TypedManifests: Sendable {
     private static let attempts = (count: 3, pause: Duration.seconds(10))
 
     private let host: PluginHost
-    private let threads: ThreadPool
+    /// A thread that waits for processes: not one of those for calls.
+    private let threads = ThreadPool(limit: 1)
     private let state = Mutex(State())
 
-    /// - Parameter threads: The threads that wait for processes.
-    init(_ host: PluginHost, _ threads: ThreadPool) { (self.host, self.threads) = (host, threads) }
+    init(_ host: PluginHost) { self.host = host }
 
     /// Changes when more types are known.
     var version: Int { state.withLock(\.version) }
@@ -56,10 +56,9 @@ final class TypedManifests: Sendable {
     func derive(_ version: Int, within patience: Duration) async {
         let end = ContinuousClock.now + patience
         while start(version), ContinuousClock.now < end {
-            try? await Task.sleep(for: .milliseconds(5))
-            while state.withLock(\.isDeriving), ContinuousClock.now < end {
-                try? await Task.sleep(for: .milliseconds(5))
-            }
+            repeat {
+                guard (try? await Task.sleep(for: .milliseconds(5))) != nil else { return }  // The task is cancelled.
+            } while state.withLock(\.isDeriving) && ContinuousClock.now < end
         }
     }
 
