@@ -24,7 +24,7 @@ extension PluginError {
     static func revoked(_ type: ObjectTypeEntry) -> PluginError {
         PluginError(
             .generationRetired,
-            "The object of type \(type.name.shortened) belongs to \(type.generation.label), which was replaced or removed, and "
+            "The object of type \(type.name.shortened) belongs to \(type.generation.label), which no longer serves, and "
                 + "the time limit for its objects has passed. Get a new object.")
     }
 

@@ -44,7 +44,7 @@ public struct Isolation: Sendable {
 
     /// How long a module must be idle before its process is ended: the module is then registered, and the next call
     /// starts it again; at least 1 s, or `nil` for never. Applies to modules that declare `"stateless": true` and start
-    /// when they are first needed. Default: never. See <doc:KnownModules#What-is-put-to-rest>.
+    /// when they are first needed, so ``HostConfiguration/start`` must be `lazy`. Default: never. See <doc:KnownModules#What-is-put-to-rest>.
     public var restAfter: Duration?
 
     /// Whether a process that crashes writes to its standard error which code was running, as lines "address OFFSET

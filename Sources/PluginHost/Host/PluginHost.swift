@@ -70,13 +70,24 @@ public final class PluginHost: Sendable {
                 "The setting maximumURLLength is \(configuration.maximumURLLength). It must be "
                     + "\(URLText.lengths.lowerBound) to \(URLText.lengths.upperBound) bytes.")
         }
-        if let time = configuration.isolation.restAfter, time < .seconds(1) {
+        try requireRest()
+        try lifecycle.start()
+    }
+
+    private func requireRest() throws(PluginError) {
+        guard let time = configuration.isolation.restAfter else { return }
+        guard time >= .seconds(1) else {
             throw PluginError(
                 .invalidConfiguration,
                 "The setting isolation.restAfter is \(time). It must be at least 1 second, or nil: modules are then never "
                     + "put to rest.")
         }
-        try lifecycle.start()
+        guard configuration.start == .lazy else {
+            throw PluginError(
+                .invalidConfiguration,
+                "The setting isolation.restAfter is \(time), but modules are put to rest only if they start when they are "
+                    + "needed. Set start to .lazy (--lazy), or restAfter to nil.")
+        }
     }
 
     /// Shuts the host down: accepts no new calls, then runs each module's `tearDown` after its last call, in reverse

@@ -98,8 +98,8 @@ extension Calls {
         if isOfObject, endpoint.generation.isRevoked.load(ordering: .relaxed) {
             throw PluginError(
                 .generationRetired,
-                "\(endpoint.title) was called on an object of \(endpoint.generation.label), which was replaced or removed, "
-                    + "and the time limit for its objects has passed. Get a new object.")
+                "\(endpoint.title) was called on an object of \(endpoint.generation.label), which no longer serves, and "
+                    + "the time limit for its objects has passed. Get a new object.")
         }
         guard let found else {
             guard let slash else { throw PluginError(.moduleUnavailable, "\(endpoint.title) no longer exists.") }

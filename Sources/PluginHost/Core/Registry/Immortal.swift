@@ -14,7 +14,7 @@ extension UnsafePointer {
 
 extension UnsafeBufferPointer {
     /// Returns a copy that is never freed.
-    static func immortal(_ elements: [Element]) -> UnsafeBufferPointer<Element> {
+    static func immortal(_ elements: some Collection<Element>) -> UnsafeBufferPointer<Element> {
         let copy = UnsafeMutableBufferPointer<Element>.allocate(capacity: elements.count)
         _ = copy.initialize(from: elements)
         return UnsafeBufferPointer(copy)
@@ -22,17 +22,35 @@ extension UnsafeBufferPointer {
 }
 
 extension plugin_string {
-    /// Returns a copy that is never freed and is shared by all equal texts, for text that many modules have in common.
-    /// Only for names, which are ASCII: other texts can be equal and consist of different bytes.
-    static func shared(_ text: String) -> plugin_string {
-        sharedTexts.withLock { texts in
-            if let known = texts[text] { return known }
-            let copy = immortal(text)
-            texts[text] = copy
+    /// Returns a copy that is never freed and is shared by all texts of the same bytes: for text that many modules, or
+    /// all generations of a module, have in common.
+    static func shared(_ text: String) -> plugin_string { text.withPluginString { shared($0) } }
+
+    /// - Parameter text: A text in memory that can be read. If it has none, it is returned as it is.
+    static func shared(_ text: plugin_string) -> plugin_string {
+        guard text.bytes != nil else { return text }
+        let wanted = SharedText(text: text)
+        return sharedTexts.withLock { texts in
+            if let known = texts.firstIndex(of: wanted) { return texts[known] }
+            let bytes = UnsafeBufferPointer.immortal(wanted.bytes)
+            let copy = SharedText(text: plugin_string(bytes: bytes.baseAddress, count: wanted.text.count))
+            texts.insert(copy)
             return copy
+        }.text
+    }
+    private static let sharedTexts = Mutex<Set<SharedText>>([])
+
+    /// A text with bytes, compared by them.
+    private struct SharedText: Hashable, @unchecked Sendable {  // Those that are kept are never freed.
+        let text: plugin_string
+        var bytes: UnsafeBufferPointer<CChar> { UnsafeBufferPointer(start: text.bytes, count: Int(text.count)) }
+
+        static func == (left: Self, right: Self) -> Bool { left.text == right.text }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(bytes: UnsafeRawBufferPointer(bytes))
         }
     }
-    private static let sharedTexts = Mutex<[String: plugin_string]>([:])
 }
 
 extension plugin_value {

@@ -11,7 +11,7 @@ final class LoadedModule: @unchecked Sendable {
     var staged: StagedFile
     let toolchain: String
     let abiMinor: UInt16
-    let outline: ModuleOutline
+    private(set) var outline: ModuleOutline
     /// The manifest; `nil` if the module is only registered and its manifest has not been needed yet.
     private let readManifest: Mutex<ModuleManifest?>
     /// The module's routes in the form of the registry.
@@ -92,11 +92,14 @@ final class LoadedModule: @unchecked Sendable {
         }
     }
 
-    /// Takes over the identity and the routes of the registered module of the same file, so that changes of its routes
-    /// at run time stay in effect.
-    func takeOver(_ known: LoadedModule) {
-        guard manifest == known.manifest else { return }
-        (registration, routes) = (known.registration, known.routes)
+    /// Takes over what is the same for the module of a file when it is registered and when it is open: its identity; its
+    /// routes, so that changes of them at run time stay in effect; and its manifest, since whatever generations refer to
+    /// is never freed, and a module may start many times. Must be called before other threads use this module.
+    func takeOver(_ other: LoadedModule) {
+        let manifest = other.manifest
+        guard self.manifest == manifest else { return }
+        (registration, routes, outline) = (other.registration, other.routes, other.outline)
+        readManifest.withLock { $0 = manifest }
     }
 
     deinit { process?.end() }

@@ -29,7 +29,7 @@ struct StagedFile: Sendable {
     let digest: UInt64
     /// The size in bytes.
     let size: Int
-    let image: ELFImage
+    var image: ELFImage
     /// The folder that was created for this copy and can be removed with it.
     let folder: String
     /// The paths of the originals of the libraries that were found next to it and copied with it.

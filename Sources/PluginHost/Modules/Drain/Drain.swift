@@ -113,7 +113,7 @@ struct Drain {
         if let index = index(of: generation) { context.drains.draining[index].stage = .overdue }
         let status = GenerationStatus(generation, .draining, since: draining.since)
         generation.log(
-            .warning, "was replaced or removed \(configuration.drainTimeout) ago, and \(status.holds)")
+            .warning, "has not served for \(configuration.drainTimeout), and \(status.holds)")
         context.tell(.drainOverdue(status))
     }
 

@@ -12,11 +12,11 @@ enum WorkerDescription {
     ///   - process: The process that runs the functions; `nil` if they are not called.
     /// - Returns: `nil` if the message is not valid.
     static func make(_ message: plugin_wire_message, _ process: WorkerProcess?) -> UnsafePointer<plugin_module>? {
+        // The process can write to the message while it is read.
         var message = message
         guard plugin_wire_copy(&message, UInt32(PLUGIN_WIRE_DESCRIPTION_MIB) << 20) == 0 else { return nil }
-        let module = read(message, process)
-        if module == nil { plugin_wire_dispose(&message) }
-        return module.map(UnsafePointer.immortal)
+        defer { plugin_wire_dispose(&message) }
+        return read(message, process).map(UnsafePointer.immortal)
     }
 
     private static func read(_ message: plugin_wire_message, _ process: WorkerProcess?) -> plugin_module? {
@@ -52,13 +52,13 @@ enum WorkerDescription {
         module.manifest = text(message.string(6), UInt64(bitPattern: manifest))
         let stubs = functions.enumerated().map { number, function in
             plugin_function(
-                name: function.key, invoke: function.value.as.boolean != 0 ? WorkerStub.invoke : nil,
+                name: .shared(function.key), invoke: function.value.as.boolean != 0 ? WorkerStub.invoke : nil,
                 data: process.map { WorkerStub($0, UInt64(number), isOfObject: function.key.isOfObject).immortal })
         }
         module.functions = UnsafeBufferPointer.immortal(stubs).baseAddress
         let makers = factories.enumerated().map { number, factory in
             plugin_factory(
-                target: factory.key, make: factory.value.as.boolean != 0 ? WorkerStub.make : nil,
+                target: .shared(factory.key), make: factory.value.as.boolean != 0 ? WorkerStub.make : nil,
                 destroy: WorkerStub.destroy,
                 data: process.map { WorkerStub($0, UInt64(number), isOfObject: false).immortal })
         }
@@ -74,7 +74,7 @@ enum WorkerDescription {
         guard let string, string.count == count, string.bytes != nil || count == 0 else {
             return plugin_string(bytes: nil, count: count)
         }
-        return string
+        return .shared(string)
     }
 }
 

@@ -99,7 +99,7 @@ struct FileScan {
             return nil
         }
         try requireFree(for: path)
-        guard let staged = try disk.staging.stage(path: path, checkTrust: !context.configuration.trustsEveryone) else {
+        guard var staged = try disk.staging.stage(path: path, checkTrust: !context.configuration.trustsEveryone) else {
             // The file may end up with the content it already has; then nothing is loaded or reported again.
             if let loaded = context.folders.records[path]?.loaded { record.keepModule(loaded, isBeingWritten: true) }
             context.folders.put(record)
@@ -108,7 +108,9 @@ struct FileScan {
         let known = knownContent(of: path, staged)
         // A module that has failed counts, too.
         let module = known?.claimedModule ?? context.folders.records[path]?.claimedModule
-        let knownName = module.flatMap { $0.hasContent(of: staged) ? $0.outline.name : nil }
+        let same = module.flatMap { $0.hasContent(of: staged) ? $0 : nil }
+        // What was read from the file is in use for as long as the process lives, however often the module starts.
+        if let image = same?.staged.image, image.seal != nil { staged.image = image }
         if !evenIfSame, var known {
             disk.staging.discard(staged)
             known.identity = staged.identity
@@ -132,7 +134,8 @@ struct FileScan {
         }
         let suggestedName = module.map(\.outline.name).flatMap { disk.workers.isolates($0) ? $0 : nil }
         return Staged(
-            record: record, file: staged, knownName: knownName, suggestedName: suggestedName ?? staged.nameOfModule)
+            record: record, file: staged, knownName: same?.outline.name,
+            suggestedName: suggestedName ?? staged.nameOfModule)
     }
 
     /// - Parameter name: The name of the module that a scan has found.
