@@ -77,7 +77,7 @@ extension PluginHost {
 
     private func served(_ name: String) throws(PluginError) -> (LoadedModule, Generation?) {
         let table = calls.registry.table
-        if let known = table.contents.known.modules.first(where: { $0.name == name }) { return (known, nil) }
+        if let known = table.contents.known.module(named: name) { return (known, nil) }
         let generations = table.generations
         guard let generation = generations.first(where: { $0.name == name }), let module = generation.module else {
             throw PluginError(

@@ -155,7 +155,7 @@ struct OpenAPI {
             "403": "The program refuses the call.", "404": "There is nothing at this path.",
             "405": "The path does not have this method.", "406": "The client accepts none of the forms of the result.",
             "408": "The body did not arrive in time.", "409": "The call is in conflict with another one.",
-            "410": "The module has been replaced or removed.", "413": "The body is too large.",
+            "410": "The generation that the object belongs to no longer serves.", "413": "The body is too large.",
             "414": "The path is too long.", "415": "The body is of a type that is not accepted.",
             "421": "The gateway does not serve this host.",
             "422": "The module refuses the call, with a code of its own.",
