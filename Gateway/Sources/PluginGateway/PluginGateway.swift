@@ -32,7 +32,6 @@ public final class PluginGateway: Sendable {
     let events: EventLog
     /// The threads that run actions. A synchronous action keeps its thread as long as it likes.
     let threads: ThreadPool
-    let sharedThreads = SharedThreads.process
     let calls = CallsInFlight()
     let departures: Departures
     let callTimes = CallTimes()

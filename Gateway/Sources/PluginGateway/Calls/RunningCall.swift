@@ -1,3 +1,4 @@
+import GatewayThreads
 import PluginABI
 import PluginHost
 
@@ -35,22 +36,25 @@ struct RunningCall: Sendable {
         _ pace: CallPace? = nil, _ part: @escaping @Sendable () async throws(PluginError) -> Value
     ) async throws(PluginError) -> Value {
         let outcome = CallOutcome()
+        let threads = RequestThreads.process
         @Sendable func run(isShared: Bool) async {
             let start = ContinuousClock.now
             let result: Result<Value, PluginError>
             do throws(PluginError) { result = .success(try await part()) } catch { result = .failure(error) }
             pace?.add(.now - start, isShared: isShared)
-            outcome.set(result)
+            threads.handOver { outcome.set(result) }
         }
         let task: Task<Void, Never>
         if let pace, pace.areShort {
-            task = Task { [gateway, slot] in
-                defer { withExtendedLifetime(slot) {} }
-                guard gateway.sharedThreads.enter() else {
-                    return await withTaskExecutorPreference(gateway.threads) { await run(isShared: false) }
+            task = threads.handOver {
+                Task(executorPreference: threads) { [gateway, slot] in
+                    defer { withExtendedLifetime(slot) {} }
+                    guard threads.enter() else {
+                        return await withTaskExecutorPreference(gateway.threads) { await run(isShared: false) }
+                    }
+                    await run(isShared: true)
+                    threads.leave()
                 }
-                await run(isShared: true)
-                gateway.sharedThreads.leave()
             }
         } else {
             task = Task(executorPreference: gateway.threads) { [slot] in
