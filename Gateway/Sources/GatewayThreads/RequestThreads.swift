@@ -177,6 +177,9 @@ package final class RequestThreads: TaskExecutor {
         return key
     }()
 
+    /// Whether the current thread is one of these.
+    package var isCurrent: Bool { Self.worker?.threads === self }
+
     private static var worker: Worker? {
         pthread_getspecific(key).map { Unmanaged<Worker>.fromOpaque($0).takeUnretainedValue() }
     }

@@ -130,7 +130,7 @@ public final class PluginGateway: Sendable {
             }
             if let response = try operate(target, request) { return response }
             if let response = try pageFile(target, request, connection) { return response }
-            let client = Client(name: try await checkAccess(request, connection))
+            let client = Client(name: try await checkAccess(target, request, connection))
             let answer = try await answer(target, request, client, connection)
             return try await afterBody { () throws(Problem) in try counted(answer, connection) }
         } catch {
@@ -186,10 +186,10 @@ extension PluginGateway {
     /// Refuses headers that servers on the way could read differently.
     private func checkHeaders(_ request: Request) throws(Problem) {
         // The first `Host` header is the authority of the request.
-        guard request.headers[.host] == nil else {
+        guard request.header(.host) == nil else {
             throw Problem(.invalidHeader, "There is more than one header Host.", closes: true)
         }
-        guard request.headers[.expect].map({ $0.lowercased() == "100-continue" }) ?? true else {
+        guard request.header(.expect).map({ $0.lowercased() == "100-continue" }) ?? true else {
             throw Problem(.invalidHeader, "The header Expect can only be 100-continue.", closes: true)
         }
     }
@@ -217,8 +217,18 @@ extension HTTPField.Name {
 }
 
 extension Request {
+    /// Returns the value of a header field, as `headers[name]`, which takes a while; `nil` if there is none.
+    func header(_ name: HTTPField.Name) -> String? {
+        var value: String?
+        for field in headers where field.name == name {
+            guard value == nil else { return headers[name] }
+            value = field.value
+        }
+        return value
+    }
+
     /// Whether a body follows the head.
-    var hasBody: Bool { headers.contains(.transferEncoding) || (headers[.contentLength] ?? "0") != "0" }
+    var hasBody: Bool { header(.transferEncoding) != nil || (header(.contentLength) ?? "0") != "0" }
 }
 
 extension Response {

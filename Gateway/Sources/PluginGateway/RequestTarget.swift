@@ -27,7 +27,7 @@ struct RequestTarget: Sendable {
         guard prefix.isEmpty || path.hasPrefix(prefix + "/") else {
             throw Problem(.noRoute, "There is nothing at this path.")
         }
-        self.path = String(path.dropFirst(prefix.count))
+        self.path = prefix.isEmpty ? String(path) : String(path.dropFirst(prefix.count))
         query = String(text[mark...])
         host = try Self.host(request.head.authority ?? "")
     }
@@ -46,7 +46,7 @@ struct RequestTarget: Sendable {
         guard isPort, name.utf8.count <= 255, name.utf8.allSatisfy(isHostByte) else {
             throw Problem(.invalidURL, "The header Host is not a name or address, possibly with a port.")
         }
-        return name.lowercased()
+        return name.utf8.contains { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) } ? name.lowercased() : String(name)
     }
 
     private static func isHostByte(_ byte: UInt8) -> Bool {
@@ -54,7 +54,10 @@ struct RequestTarget: Sendable {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"):
             true
-        default: ".-_[]:".utf8.contains(byte)
+        case UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: ":"), UInt8(ascii: "["),
+            UInt8(ascii: "]"):
+            true
+        default: false
         }
     }
 }

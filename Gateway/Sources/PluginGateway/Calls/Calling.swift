@@ -7,7 +7,7 @@ import PluginHost
 typealias CallParameters = PluginABI.Parameters
 
 /// One call, ready to be made.
-struct GatewayCall: Sendable {
+final class GatewayCall: Sendable {
     let url: String
     let method: RouteMethod
     let parameters: CallParameters
@@ -22,6 +22,17 @@ struct GatewayCall: Sendable {
     let mayShareThreads: Bool
     /// The events by which the call is answered; `nil` if it is answered by its result alone.
     let events: CallEvents?
+
+    /// - Parameter known: The declaration of the action; `nil` if it is not known.
+    init(
+        _ url: String, _ method: RouteMethod, _ parameters: CallParameters, _ client: Client, timeout: Duration,
+        module: String?, action: String?, counted: CountedAction, known: Catalog.KnownAction?, events: CallEvents?
+    ) {
+        (self.url, self.method, self.parameters, self.client) = (url, method, parameters, client)
+        (self.timeout, self.module, self.action) = (timeout, module, action)
+        (self.counted, self.events) = (counted, events)
+        mayShareThreads = known?.mayShareThreads ?? false
+    }
 }
 
 extension PluginGateway {
@@ -43,23 +54,23 @@ extension PluginGateway {
         try checkAction(url, title, orFallback: fallback != nil)
         let known = catalog.action(title)
         let timeout = try timeout(of: request)
-        let (parameters, events) = try await given(request, target, known?.action)
+        let (parameters, events) = try await given(request, target, known)
         let (module, called) = (known?.module ?? fallback?.name, fallback == nil ? title : "\(name)/notFound")
         let call = GatewayCall(
-            url: url + target.query, method: .post, parameters: parameters, client: client, timeout: timeout,
-            module: module, action: called, counted: countedActions.of(module, called, self),
-            mayShareThreads: known?.mayShareThreads ?? false, events: events)
+            target.query.isEmpty ? url : url + target.query, .post, parameters, client, timeout: timeout,
+            module: module, action: called, counted: countedActions.of(module, called, self), known: known,
+            events: events)
         return try await afterBody { () throws(Problem) in try await make(call, request, connection) }
     }
 
     /// Returns the parameters that a client gives for a call, and the events by which the call is answered; `nil` if it
     /// is answered by its result alone.
     func given(
-        _ request: Request, _ target: RequestTarget, _ action: Catalog.Action?
+        _ request: Request, _ target: RequestTarget, _ action: Catalog.KnownAction?
     ) async throws(Problem) -> (CallParameters, CallEvents?) {
         let accepted = AcceptedTypes(request)
         let prefersEvents = accepted.prefersEvents && request.method != .head
-        let isPossible = action?.hasCallback == true && accepted.acceptsEvents && request.method != .head
+        let isPossible = action?.action.hasCallback == true && accepted.acceptsEvents && request.method != .head
         let events =
             prefersEvents || isPossible
             ? CallEvents(limit: configuration.callbackBuffer, heartbeat: configuration.heartbeat) : nil
@@ -85,14 +96,17 @@ extension PluginGateway {
 
     /// Whether a text can be the name of a target or an action.
     private func isName(_ text: Substring) -> Bool {
-        guard (1...256).contains(text.utf8.count), text.first?.isNumber == false, text.first != ".", text.first != "-"
+        guard (1...256).contains(text.utf8.count), let first = text.utf8.first,
+            !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first), first != UInt8(ascii: "."),
+            first != UInt8(ascii: "-")
         else { return false }
         return text.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
                 UInt8(ascii: "0")...UInt8(ascii: "9"):
                 true
-            default: "_.-".utf8.contains(byte)
+            case UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "-"): true
+            default: false
             }
         }
     }
@@ -108,7 +122,7 @@ extension PluginGateway {
 
     /// Finds a slot for a call.
     func start(_ call: GatewayCall, _ connection: Connection?) throws(Problem) -> RunningCall {
-        RunningCall(gateway: self, call: call, slot: try admission.enter(call.counted.share), connection: connection)
+        RunningCall(self, call, try admission.enter(call.counted.share), connection)
     }
 
     /// Makes a call in a span, and counts it.

@@ -3,11 +3,15 @@ import PluginABI
 import PluginHost
 
 /// A call that has its slot: the action, and the elements of the cursor that it returns.
-struct RunningCall: Sendable {
+final class RunningCall: Sendable {
     let gateway: PluginGateway
     let call: GatewayCall
     let slot: Admission.Slot
     let connection: Connection?
+
+    init(_ gateway: PluginGateway, _ call: GatewayCall, _ slot: Admission.Slot, _ connection: Connection?) {
+        (self.gateway, self.call, self.slot, self.connection) = (gateway, call, slot, connection)
+    }
 
     /// Calls the action.
     ///
@@ -68,13 +72,14 @@ struct RunningCall: Sendable {
             task.cancel()
         }
         // The host ends calls at their deadline, but cannot interrupt synchronous actions.
-        let number = gateway.calls.add(until: .now + call.timeout + Self.patience) { reason in
+        let number = gateway.calls.add(until: .now + call.timeout + Self.patience) { [call] reason in
             if reason == .late { pace?.exclude() }
             end(reason == .late ? .late(call) : .gatewayEnds)
         }
         defer { gateway.calls.remove(number) }
-        if let connection { await gateway.departures.watch(connection) { end(.clientLeft) } }
-        defer { if let connection { gateway.departures.forget(connection) } }
+        var connected: Departures.Connected?
+        if let connection { connected = await gateway.departures.watch(connection) { end(.clientLeft) } }
+        defer { connected?.forget() }
         let result = await withTaskCancellationHandler {
             await outcome.get()
         } onCancel: {

@@ -1,14 +1,14 @@
 import NIOCore
 
-/// Notices if the client of a connection leaves, or does not read. Used only on the thread of its connection.
+/// Notices if the client of a connection leaves, or does not read. It is the handler nearest to the network, and used
+/// only on the thread of its connection.
 ///
 /// Whether a client reads is looked up from time to time, so that answers need no bookkeeping.
 final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler, @unchecked Sendable {
     typealias InboundIn = NIOAny
 
     private let departures: Departures
-    private let bodyLimit: Int
-    private let nearest = NearestHandler()
+    private var context: ChannelHandlerContext?
     /// The number of bytes that the client had not read when it was last looked up.
     private var unread = 0
     /// Whether the client has not yet read all that it had not read when ``mark(_:)`` was last called.
@@ -17,14 +17,13 @@ final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler, @
     private var progress = NIODeadline.now()
     private var timer: Scheduled<Void>?
 
-    init(_ departures: Departures, bodyLimit: Int) { (self.departures, self.bodyLimit) = (departures, bodyLimit) }
+    init(_ departures: Departures) { self.departures = departures }
 
     // MARK: The client leaves
 
     func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
         departures.come(context.channel)
-        RequestHeadHandler.add(to: context, bodyLimit: bodyLimit)
-        try? context.pipeline.syncOperations.addHandler(nearest, position: .first)
         startTimer(context.channel)
     }
 
@@ -42,14 +41,14 @@ final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler, @
 
     private func leave(_ context: ChannelHandlerContext) {
         timer?.cancel()
-        timer = nil
+        (timer, self.context) = (nil, nil)
         departures.closed(ObjectIdentifier(context.channel))
     }
 
     // MARK: The client does not read
 
     /// Keeps a share until the client has read all that has been written.
-    func hold(_ share: UnsentResults.Share) { nearest.whenRead { withExtendedLifetime(share) {} } }
+    func hold(_ share: UnsentResults.Share) { whenRead { withExtendedLifetime(share) {} } }
 
     /// Gives the client less time to read, because the gateway is ending.
     func hasten(_ channel: any Channel) {
@@ -83,25 +82,31 @@ final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler, @
     private func mark() {
         guard !isMarked else { return }
         isMarked = true
-        nearest.whenRead { [self] in (isMarked, progress) = (false, .now()) }
+        whenRead { [self] in (isMarked, progress) = (false, .now()) }
     }
-}
 
-/// The handler that is nearest to the network. It handles nothing: it is there to write behind all bytes.
-private final class NearestHandler: ChannelInboundHandler, RemovableChannelHandler {
-    typealias InboundIn = NIOAny
-
-    private var context: ChannelHandlerContext?
-
-    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
-    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
-
-    /// Calls `body` when the client has read all bytes that have been written so far, or its connection is closed; at
-    /// once if there is no connection.
-    func whenRead(_ body: @escaping () -> Void) {
+    /// Calls `body` when the client has read all bytes that have been written so far, or its connection is closed.
+    private func whenRead(_ body: @escaping () -> Void) {
         guard let context else { return body() }
         let promise = context.eventLoop.makePromise(of: Void.self)
         promise.futureResult.assumeIsolated().whenComplete { _ in body() }
         context.writeAndFlush(NIOAny(ByteBuffer()), promise: promise)
+    }
+}
+
+/// Adds the handlers that a connection needs, each in its place, and then removes itself.
+final class ConnectionSetup: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = NIOAny
+
+    private let departures: Departures
+    private let bodyLimit: Int
+
+    init(_ departures: Departures, bodyLimit: Int) { (self.departures, self.bodyLimit) = (departures, bodyLimit) }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        let pipeline = context.pipeline.syncOperations
+        RequestHeadHandler.add(to: context, bodyLimit: bodyLimit)
+        try? pipeline.addHandler(ConnectionHandler(departures), position: .first)
+        pipeline.removeHandler(context: context, promise: nil)
     }
 }
