@@ -132,7 +132,7 @@ public final class PluginGateway: Sendable {
             if let response = try pageFile(target, request, connection) { return response }
             let client = Client(name: try await checkAccess(target, request, connection))
             let answer = try await answer(target, request, client, connection)
-            return try await afterBody { () throws(Problem) in try counted(answer, connection) }
+            return try onceBodyIsRead { () throws(Problem) in try counted(answer, connection) }
         } catch {
             count(error)
             var problem = error
@@ -202,13 +202,12 @@ extension PluginGateway {
 
     /// Runs what follows the reading of the body, and marks its errors.
     func afterBody<Result>(_ run: () async throws(Problem) -> Result) async throws(Problem) -> Result {
-        do throws(Problem) {
-            return try await run()
-        } catch {
-            var problem = error
-            problem.isAfterBody = true
-            throw problem
-        }
+        do throws(Problem) { return try await run() } catch { throw error.afterBody }
+    }
+
+    /// Runs what follows the reading of the body, and waits for nothing, and marks its errors.
+    func onceBodyIsRead<Result>(_ run: () throws(Problem) -> Result) throws(Problem) -> Result {
+        do throws(Problem) { return try run() } catch { throw error.afterBody }
     }
 }
 

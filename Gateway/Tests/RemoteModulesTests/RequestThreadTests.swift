@@ -20,7 +20,7 @@ import Testing
         let counted = Counted()
         let threads = counted.threads(4)
         await withTaskExecutorPreference(threads) {
-            for _ in 0..<100 {
+            for _ in 0..<10 {
                 let outcome = Outcome()
                 threads.handOver {
                     _ = Task(executorPreference: threads) { threads.handOver { outcome.set() } }

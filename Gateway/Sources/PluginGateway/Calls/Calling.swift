@@ -40,14 +40,13 @@ extension PluginGateway {
     func call(
         _ target: RequestTarget, _ request: Request, _ client: Client, _ connection: Connection?
     ) async throws(Problem) -> Response {
-        let names = target.path.dropFirst("/call/".count).split(separator: "/", omittingEmptySubsequences: false)
-        guard names.count == 2, names.allSatisfy(isName) else {
-            throw Problem(.noRoute, "There is nothing at this path. An action is at /call/{target}/{action}.")
-        }
+        let title = String(target.path.utf8.dropFirst("/call/".utf8.count)) ?? ""
+        guard let slash = title.utf8.firstIndex(of: UInt8(ascii: "/")), isName(title[..<slash]),
+            isName(title[title.utf8.index(after: slash)...])
+        else { throw Problem(.noRoute, "There is nothing at this path. An action is at /call/{target}/{action}.") }
         guard request.method == .post else { throw Problem.method(request.method, allowed: "POST") }
         try checkReady()
-        let (name, action) = (String(names[0]), String(names[1]))
-        let title = "\(name)/\(action)"
+        let name = String(title[..<slash])
         let url = "\(scheme)://\(title)"
         let catalog = catalog.current
         let fallback = catalog.fallback(of: name)
@@ -60,7 +59,7 @@ extension PluginGateway {
             target.query.isEmpty ? url : url + target.query, .post, parameters, client, timeout: timeout,
             module: module, action: called, counted: countedActions.of(module, called, self), known: known,
             events: events)
-        return try await afterBody { () throws(Problem) in try await make(call, request, connection) }
+        return try await makeAfterBody(call, request, connection)
     }
 
     /// Returns the parameters that a client gives for a call, and the events by which the call is answered; `nil` if it
@@ -77,7 +76,7 @@ extension PluginGateway {
         let maker = events.map { CallbackMaker(host: host, events: $0) }
         var given = GivenParameters.named([:])
         if request.method.hasBody { given = try await parameters(of: request, for: action, maker) }
-        given = try await afterBody { () throws(Problem) in
+        given = try onceBodyIsRead { () throws(Problem) in
             try given.adding(callbacksIn: target.query, of: action, maker)
         }
         return (given.parameters, prefersEvents || given.hasCallback ? events : nil)
@@ -120,6 +119,13 @@ extension PluginGateway {
         }
     }
 
+    /// Makes a call when its body has been read.
+    func makeAfterBody(
+        _ call: GatewayCall, _ request: Request, _ connection: Connection?
+    ) async throws(Problem) -> Response {
+        do throws(Problem) { return try await make(call, request, connection) } catch { throw error.afterBody }
+    }
+
     /// Finds a slot for a call.
     func start(_ call: GatewayCall, _ connection: Connection?) throws(Problem) -> RunningCall {
         RunningCall(self, call, try admission.enter(call.counted.share), connection)
@@ -132,7 +138,10 @@ extension PluginGateway {
         let start = ContinuousClock.now
         let number = call.counted.begin(start)
         do throws(Problem) {
-            let result = try await traced(call, request, body)
+            let result =
+                isTraced
+                ? try await traced(call, request, body)
+                : try await body(CallContext(trace: TraceContext(request), caller: call.client.name))
             call.counted.end(number, nil, since: start)
             return result
         } catch {

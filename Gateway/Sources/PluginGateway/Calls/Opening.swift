@@ -21,7 +21,7 @@ extension PluginGateway {
         let call = GatewayCall(
             found.url, found.method, parameters, client, timeout: timeout, module: module, action: name,
             counted: countedActions.of(module, name, self), known: known, events: events)
-        let response = try await afterBody { () throws(Problem) in try await make(call, request, connection) }
+        let response = try await makeAfterBody(call, request, connection)
         return request.method == .head ? response.createHeadResponse() : response
     }
 

@@ -16,7 +16,7 @@ extension PluginGateway {
     ) async throws(Problem) -> GivenParameters {
         let type = try mediaType(of: request)
         let body = try await body(of: request)
-        return try await afterBody { () throws(Problem) in try Self.parameters(body, type, for: action, callbacks) }
+        return try onceBodyIsRead { () throws(Problem) in try Self.parameters(body, type, for: action, callbacks) }
     }
 
     private static func parameters(

@@ -11,9 +11,6 @@ extension PluginGateway {
     func traced<Success: Sendable>(
         _ call: GatewayCall, _ request: Request, _ body: (CallContext) async throws(Problem) -> Success
     ) async throws(Problem) -> Success {
-        if !isTraced {
-            return try await body(CallContext(trace: TraceContext(request), caller: call.client.name))
-        }
         var context = ServiceContext.current ?? .topLevel
         tracer.extract(request.headers, into: &context, using: FieldExtractor())
         let span = tracer.startAnySpan(call.action ?? "call", context: context, ofKind: .server)
@@ -58,7 +55,7 @@ private struct FieldExtractor: Extractor {
 
 extension TraceContext {
     /// The trace of a request; `nil` if it has none.
-    fileprivate init?(_ request: Request) {
+    init?(_ request: Request) {
         guard let parent = request.header(.traceparent) else { return nil }
         self.init(traceparent: parent, tracestate: request.headers[values: .tracestate].joined(separator: ","))
     }
