@@ -46,7 +46,8 @@ struct RequestTarget: Sendable {
         guard isPort, name.utf8.count <= 255, name.utf8.allSatisfy(isHostByte) else {
             throw Problem(.invalidURL, "The header Host is not a name or address, possibly with a port.")
         }
-        return name.utf8.contains { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) } ? name.lowercased() : String(name)
+        let isLower = !name.utf8.contains { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
+        return isLower ? String(name) : name.lowercased()
     }
 
     private static func isHostByte(_ byte: UInt8) -> Bool {
