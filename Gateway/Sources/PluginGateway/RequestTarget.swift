@@ -14,12 +14,14 @@ struct RequestTarget: Sendable {
     static let lengthLimit = 16_384
 
     init(_ request: Request, prefix: String) throws(Problem) {
-        let text = request.head.path ?? ""
+        var text = request.head.path ?? ""
         guard text.utf8.count <= Self.lengthLimit else {
             throw Problem(.uriTooLong, "The path is longer than \(Self.lengthLimit) bytes.")
         }
-        guard text.utf8.first == UInt8(ascii: "/"), text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F && $0 != 0x23 })
-        else {
+        let isSound = text.withUTF8 { bytes in
+            bytes.first == UInt8(ascii: "/") && bytes.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != 0x23 }
+        }
+        guard isSound else {
             throw Problem(.invalidURL, "The path must begin with “/”, and have no spaces, control characters or “#”.")
         }
         let mark = text.utf8.firstIndex(of: UInt8(ascii: "?")) ?? text.endIndex
