@@ -131,13 +131,13 @@ package final class RequestThreads: TaskExecutor {
     private func start() {
         let worker = Worker(self)
         guard !startThread({ self.run(worker) }) else { return }
-        let isAlone = state.withLock { state in
+        let isNeeded = state.withLock { state in
             state.started -= 1
             state.running -= 1
-            return state.started == 0
+            return state.running <= state.occupied
         }
-        // No thread will run what waits.
-        if isAlone { DispatchQueue.global().async { self.runWaiting() } }
+        // There is no thread, or all are occupied, so that none may run what waits.
+        if isNeeded { DispatchQueue.global().async { self.runWaiting() } }
     }
 
     /// Runs jobs for ever.
