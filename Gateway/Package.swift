@@ -100,7 +100,7 @@ let package = Package(
         .testTarget(
             name: "PluginGatewayTests",
             dependencies: [
-                "PluginGateway", "GatewayProgram", host, abi, hummingbird, logging, lifecycle,
+                "GatewayThreads", "PluginGateway", "GatewayProgram", host, abi, hummingbird, logging, lifecycle,
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),

@@ -14,7 +14,7 @@ public struct GatewayConfiguration: Sendable {
     public var bodyLimit = 1 << 20
     /// How long a client may take to send a body.
     public var bodyTimeout: Duration = .seconds(30)
-    /// How long a client may take to read a part of an answer, at most 64 KiB, before its connection is closed.
+    /// How long a client may read nothing of an answer before its connection is closed; up to a quarter longer in fact.
     public var writeTimeout: Duration = .seconds(60)
     /// How long a call, or an element of a cursor, may take if the request does not say.
     public var callTimeout: Duration = .seconds(30)

@@ -32,7 +32,6 @@ public final class PluginGateway: Sendable {
     let events: EventLog
     /// The threads that run actions. A synchronous action keeps its thread as long as it likes.
     let threads: ThreadPool
-    let sharedThreads = SharedThreads.process
     let calls = CallsInFlight()
     let departures: Departures
     let callTimes = CallTimes()
@@ -131,9 +130,9 @@ public final class PluginGateway: Sendable {
             }
             if let response = try operate(target, request) { return response }
             if let response = try pageFile(target, request, connection) { return response }
-            let client = Client(name: try await checkAccess(request, connection))
+            let client = Client(name: try await checkAccess(target, request, connection))
             let answer = try await answer(target, request, client, connection)
-            return try await afterBody { () throws(Problem) in try counted(answer, connection) }
+            return try onceBodyIsRead { () throws(Problem) in try counted(answer, connection) }
         } catch {
             count(error)
             var problem = error
@@ -187,10 +186,10 @@ extension PluginGateway {
     /// Refuses headers that servers on the way could read differently.
     private func checkHeaders(_ request: Request) throws(Problem) {
         // The first `Host` header is the authority of the request.
-        guard request.headers[.host] == nil else {
+        guard request.header(.host) == nil else {
             throw Problem(.invalidHeader, "There is more than one header Host.", closes: true)
         }
-        guard request.headers[.expect].map({ $0.lowercased() == "100-continue" }) ?? true else {
+        guard request.header(.expect).map({ $0.lowercased() == "100-continue" }) ?? true else {
             throw Problem(.invalidHeader, "The header Expect can only be 100-continue.", closes: true)
         }
     }
@@ -203,13 +202,12 @@ extension PluginGateway {
 
     /// Runs what follows the reading of the body, and marks its errors.
     func afterBody<Result>(_ run: () async throws(Problem) -> Result) async throws(Problem) -> Result {
-        do throws(Problem) {
-            return try await run()
-        } catch {
-            var problem = error
-            problem.isAfterBody = true
-            throw problem
-        }
+        do throws(Problem) { return try await run() } catch { throw error.afterBody }
+    }
+
+    /// Runs what follows the reading of the body, and waits for nothing, and marks its errors.
+    func onceBodyIsRead<Result>(_ run: () throws(Problem) -> Result) throws(Problem) -> Result {
+        do throws(Problem) { return try run() } catch { throw error.afterBody }
     }
 }
 
@@ -218,8 +216,18 @@ extension HTTPField.Name {
 }
 
 extension Request {
+    /// Returns the value of a header field, as `headers[name]`, which takes a while; `nil` if there is none.
+    func header(_ name: HTTPField.Name) -> String? {
+        var value: String?
+        for field in headers where field.name == name {
+            guard value == nil else { return headers[name] }
+            value = field.value
+        }
+        return value
+    }
+
     /// Whether a body follows the head.
-    var hasBody: Bool { headers.contains(.transferEncoding) || (headers[.contentLength] ?? "0") != "0" }
+    var hasBody: Bool { header(.transferEncoding) != nil || (header(.contentLength) ?? "0") != "0" }
 }
 
 extension Response {

@@ -16,6 +16,13 @@ struct Problem: Error, Sendable {
     /// Whether the problem arose after the body had been read.
     var isAfterBody = false
 
+    /// The same problem, marked as ``isAfterBody``.
+    var afterBody: Problem {
+        var problem = self
+        problem.isAfterBody = true
+        return problem
+    }
+
     init(_ code: PluginError.Code, _ message: String, retryAfter: Int? = nil, closes: Bool = false) {
         self.init(PluginError(code, message), retryAfter: retryAfter)
         self.closes = closes

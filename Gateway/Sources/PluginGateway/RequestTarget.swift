@@ -14,12 +14,14 @@ struct RequestTarget: Sendable {
     static let lengthLimit = 16_384
 
     init(_ request: Request, prefix: String) throws(Problem) {
-        let text = request.head.path ?? ""
+        var text = request.head.path ?? ""
         guard text.utf8.count <= Self.lengthLimit else {
             throw Problem(.uriTooLong, "The path is longer than \(Self.lengthLimit) bytes.")
         }
-        guard text.utf8.first == UInt8(ascii: "/"), text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F && $0 != 0x23 })
-        else {
+        let isSound = text.withUTF8 { bytes in
+            bytes.first == UInt8(ascii: "/") && bytes.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != 0x23 }
+        }
+        guard isSound else {
             throw Problem(.invalidURL, "The path must begin with “/”, and have no spaces, control characters or “#”.")
         }
         let mark = text.utf8.firstIndex(of: UInt8(ascii: "?")) ?? text.endIndex
@@ -27,7 +29,7 @@ struct RequestTarget: Sendable {
         guard prefix.isEmpty || path.hasPrefix(prefix + "/") else {
             throw Problem(.noRoute, "There is nothing at this path.")
         }
-        self.path = String(path.dropFirst(prefix.count))
+        self.path = prefix.isEmpty ? String(path) : String(path.dropFirst(prefix.count))
         query = String(text[mark...])
         host = try Self.host(request.head.authority ?? "")
     }
@@ -46,7 +48,8 @@ struct RequestTarget: Sendable {
         guard isPort, name.utf8.count <= 255, name.utf8.allSatisfy(isHostByte) else {
             throw Problem(.invalidURL, "The header Host is not a name or address, possibly with a port.")
         }
-        return name.lowercased()
+        let isLower = !name.utf8.contains { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
+        return isLower ? String(name) : name.lowercased()
     }
 
     private static func isHostByte(_ byte: UInt8) -> Bool {
@@ -54,7 +57,10 @@ struct RequestTarget: Sendable {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"):
             true
-        default: ".-_[]:".utf8.contains(byte)
+        case UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: ":"), UInt8(ascii: "["),
+            UInt8(ascii: "]"):
+            true
+        default: false
         }
     }
 }

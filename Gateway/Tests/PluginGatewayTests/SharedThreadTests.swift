@@ -1,6 +1,9 @@
 import Foundation
+import GatewayThreads
 import PluginABI
 import PluginHost
+import ServiceLifecycle
+import Synchronization
 import Testing
 
 @testable import PluginGateway
@@ -144,16 +147,18 @@ import Testing
         }
     }
 
-    @Test func `all gateways of a process count the same shared threads`() {
-        let gateways = (0..<2).map { _ in PluginGateway(PluginHost(HostConfiguration(folders: []))) }
-        #expect(gateways[0].sharedThreads === gateways[1].sharedThreads)
-    }
+    @Test func `the tasks of a server run on the threads for requests`() async throws {
+        final class Server: ServiceLifecycle.Service {
+            let areTheirs = Mutex<[Bool]>([])
 
-    @Test func `one of the shared threads is always free`() {
-        let threads = SharedThreads(count: 3)
-        #expect(threads.enter() && threads.enter() && !threads.enter())
-        threads.leave()
-        #expect(threads.enter() && !threads.enter())
-        #expect(!SharedThreads(count: 1).enter())
+            func run() async throws {
+                await withDiscardingTaskGroup { group in
+                    group.addTask { self.areTheirs.withLock { $0.append(RequestThreads.process.isCurrent) } }
+                }
+            }
+        }
+        let (gateway, server) = (PluginGateway(PluginHost(HostConfiguration(folders: []))), Server())
+        try await gateway.services(server)[1].run()
+        #expect(server.areTheirs.withLock { $0 } == [true])
     }
 }

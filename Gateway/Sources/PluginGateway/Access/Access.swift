@@ -9,10 +9,12 @@ struct Client: Sendable {
 
 extension PluginGateway {
     /// Checks whether the client may use the gateway, and returns its name; `nil` if it has none.
-    func checkAccess(_ request: Request, _ connection: Connection?) async throws(Problem) -> String? {
+    func checkAccess(
+        _ target: RequestTarget, _ request: Request, _ connection: Connection?
+    ) async throws(Problem) -> String? {
         switch configuration.access {
         case .everyone:
-            if !configuration.hosts.isEmpty { try checkHost(request) }
+            if !configuration.hosts.isEmpty { try checkHost(target, request) }
             try checkWebPage(request)
         case .certificates:
             guard let connection, let client = await departures.certificate(of: connection) else {
@@ -21,7 +23,7 @@ extension PluginGateway {
             try checkWebPage(request)
             return client.name
         case .tokens(let tokens):
-            let parts = (request.headers[.authorization] ?? "").split(separator: " ", maxSplits: 1)
+            let parts = (request.header(.authorization) ?? "").split(separator: " ", maxSplits: 1)
             guard parts.count == 2, parts[0].lowercased() == "bearer",
                 let client = tokens.client(parts[1].trimmingSpaces)
             else {
@@ -31,24 +33,26 @@ extension PluginGateway {
             }
             return client.name
         case .loopback:
-            try checkLoopback(request, connection)
+            try checkLoopback(target, request, connection)
             try checkWebPage(request)
         }
         return nil
     }
 
     /// Keeps out clients on other machines.
-    func checkLoopback(_ request: Request, _ connection: Connection?) throws(Problem) {
+    func checkLoopback(
+        _ target: RequestTarget, _ request: Request, _ connection: Connection?
+    ) throws(Problem) {
         guard connection?.isLoopback == true else {
             throw Problem(.forbidden, "Without tokens, only clients on the gateway's own machine may use it.")
         }
-        try checkHost(request)
+        try checkHost(target, request)
     }
 
     /// Keeps out web pages that resolve their own name to this machine.
-    private func checkHost(_ request: Request) throws(Problem) {
+    private func checkHost(_ target: RequestTarget, _ request: Request) throws(Problem) {
         guard let authority = request.head.authority, !authority.isEmpty else { return }
-        let host = try RequestTarget.host(authority)
+        let host = target.host
         let isOwn = host == "localhost" || host == "127.0.0.1" || host == "[::1]"
         guard isOwn || configuration.hosts.contains(host) else {
             throw Problem(
@@ -63,7 +67,7 @@ extension PluginGateway {
         let isKnown = request.statesSender
         guard isKnown || request.isOfBrowser else { return }
         if isKnown, configuration.cors?.allows(request) != true { try checkOrigin(request) }
-        guard request.method != .post || request.headers[.contentType] != nil else {
+        guard request.method != .post || request.header(.contentType) != nil else {
             throw Problem(.unsupportedMediaType, "A web page must send a Content-Type. Send application/json.")
         }
     }
@@ -88,8 +92,8 @@ extension PluginGateway {
     func checkOrigin(_ request: Request) throws(Problem) {
         let authority = (request.head.authority ?? "").lowercased()
         let origins = ["http://\(authority)", "https://\(authority)"]
-        let isOwn = request.headers[.origin].map { origins.contains($0.lowercased()) } ?? true
-        guard isOwn, ["same-origin", "none"].contains(request.headers[.fetchSite] ?? "none") else {
+        let isOwn = request.header(.origin).map { origins.contains($0.lowercased()) } ?? true
+        guard isOwn, ["same-origin", "none"].contains(request.header(.fetchSite) ?? "none") else {
             throw Problem(.forbidden, "The gateway does not accept requests of web pages from other origins.")
         }
     }
@@ -97,13 +101,13 @@ extension PluginGateway {
 
 extension Request {
     /// Whether the browser states which page sends the request.
-    fileprivate var statesSender: Bool { headers[.origin] != nil || headers[.fetchSite] != nil }
+    fileprivate var statesSender: Bool { header(.origin) != nil || header(.fetchSite) != nil }
 
     /// Whether the request has a header that all browsers send, and that pages cannot omit or change without a
     /// preflight request.
     fileprivate var isOfBrowser: Bool {
-        if let languages = headers[.acceptLanguage], languages != "*" { return true }
-        return headers[.userAgent]?.hasPrefix("Mozilla/") == true
+        if let languages = header(.acceptLanguage), languages != "*" { return true }
+        return header(.userAgent)?.hasPrefix("Mozilla/") == true
     }
 }
 

@@ -32,12 +32,12 @@ public struct CORS: Sendable {
 
     /// Whether the page of a request may use the gateway.
     func allows(_ request: Request) -> Bool {
-        request.headers[.origin].map { origins.contains($0.lowercased()) } ?? false
+        request.header(.origin).map { origins.contains($0.lowercased()) } ?? false
     }
 
     /// Answers a browser's preflight request; `nil` for other requests.
     func preflight(_ request: Request) -> Response? {
-        guard request.method == .options, request.headers[.accessControlRequestMethod] != nil, allows(request) else {
+        guard request.method == .options, request.header(.accessControlRequestMethod) != nil, allows(request) else {
             return nil
         }
         let names = Self.ownHeaders + headers
@@ -57,7 +57,7 @@ public struct CORS: Sendable {
     func allow(_ response: Response, to request: Request) -> Response {
         var response = response
         response.headers.append(HTTPField(name: .vary, value: "Origin"))
-        guard allows(request), let origin = request.headers[.origin] else { return response }
+        guard allows(request), let origin = request.header(.origin) else { return response }
         response.headers[.accessControlAllowOrigin] = origin
         response.headers[.accessControlExposeHeaders] = "Allow, Retry-After"
         return response

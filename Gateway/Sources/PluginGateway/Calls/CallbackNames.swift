@@ -38,8 +38,8 @@ struct AcceptedTypes: Sendable {
     private let ranges: Set<String>
 
     init(_ request: Request) {
-        guard let first = request.headers[.accept], first != "*/*" else {
-            ranges = request.headers[.accept].map { [$0] } ?? []
+        guard let first = request.header(.accept), first != "*/*" else {
+            ranges = request.header(.accept).map { [$0] } ?? []
             isEmpty = ranges.isEmpty
             return
         }

@@ -7,7 +7,7 @@ import PluginHost
 typealias CallParameters = PluginABI.Parameters
 
 /// One call, ready to be made.
-struct GatewayCall: Sendable {
+final class GatewayCall: Sendable {
     let url: String
     let method: RouteMethod
     let parameters: CallParameters
@@ -22,6 +22,17 @@ struct GatewayCall: Sendable {
     let mayShareThreads: Bool
     /// The events by which the call is answered; `nil` if it is answered by its result alone.
     let events: CallEvents?
+
+    /// - Parameter known: The declaration of the action; `nil` if it is not known.
+    init(
+        _ url: String, _ method: RouteMethod, _ parameters: CallParameters, _ client: Client, timeout: Duration,
+        module: String?, action: String?, counted: CountedAction, known: Catalog.KnownAction?, events: CallEvents?
+    ) {
+        (self.url, self.method, self.parameters, self.client) = (url, method, parameters, client)
+        (self.timeout, self.module, self.action) = (timeout, module, action)
+        (self.counted, self.events) = (counted, events)
+        mayShareThreads = known?.mayShareThreads ?? false
+    }
 }
 
 extension PluginGateway {
@@ -29,44 +40,43 @@ extension PluginGateway {
     func call(
         _ target: RequestTarget, _ request: Request, _ client: Client, _ connection: Connection?
     ) async throws(Problem) -> Response {
-        let names = target.path.dropFirst("/call/".count).split(separator: "/", omittingEmptySubsequences: false)
-        guard names.count == 2, names.allSatisfy(isName) else {
-            throw Problem(.noRoute, "There is nothing at this path. An action is at /call/{target}/{action}.")
-        }
+        let title = String(target.path.utf8.dropFirst("/call/".utf8.count)) ?? ""
+        guard let slash = title.utf8.firstIndex(of: UInt8(ascii: "/")), isName(title[..<slash]),
+            isName(title[title.utf8.index(after: slash)...])
+        else { throw Problem(.noRoute, "There is nothing at this path. An action is at /call/{target}/{action}.") }
         guard request.method == .post else { throw Problem.method(request.method, allowed: "POST") }
         try checkReady()
-        let (name, action) = (String(names[0]), String(names[1]))
-        let title = "\(name)/\(action)"
+        let name = String(title[..<slash])
         let url = "\(scheme)://\(title)"
         let catalog = catalog.current
         let fallback = catalog.fallback(of: name)
         try checkAction(url, title, orFallback: fallback != nil)
         let known = catalog.action(title)
         let timeout = try timeout(of: request)
-        let (parameters, events) = try await given(request, target, known?.action)
+        let (parameters, events) = try await given(request, target, known)
         let (module, called) = (known?.module ?? fallback?.name, fallback == nil ? title : "\(name)/notFound")
         let call = GatewayCall(
-            url: url + target.query, method: .post, parameters: parameters, client: client, timeout: timeout,
-            module: module, action: called, counted: countedActions.of(module, called, self),
-            mayShareThreads: known?.mayShareThreads ?? false, events: events)
-        return try await afterBody { () throws(Problem) in try await make(call, request, connection) }
+            target.query.isEmpty ? url : url + target.query, .post, parameters, client, timeout: timeout,
+            module: module, action: called, counted: countedActions.of(module, called, self), known: known,
+            events: events)
+        return try await makeAfterBody(call, request, connection)
     }
 
     /// Returns the parameters that a client gives for a call, and the events by which the call is answered; `nil` if it
     /// is answered by its result alone.
     func given(
-        _ request: Request, _ target: RequestTarget, _ action: Catalog.Action?
+        _ request: Request, _ target: RequestTarget, _ action: Catalog.KnownAction?
     ) async throws(Problem) -> (CallParameters, CallEvents?) {
         let accepted = AcceptedTypes(request)
         let prefersEvents = accepted.prefersEvents && request.method != .head
-        let isPossible = action?.hasCallback == true && accepted.acceptsEvents && request.method != .head
+        let isPossible = action?.action.hasCallback == true && accepted.acceptsEvents && request.method != .head
         let events =
             prefersEvents || isPossible
             ? CallEvents(limit: configuration.callbackBuffer, heartbeat: configuration.heartbeat) : nil
         let maker = events.map { CallbackMaker(host: host, events: $0) }
         var given = GivenParameters.named([:])
         if request.method.hasBody { given = try await parameters(of: request, for: action, maker) }
-        given = try await afterBody { () throws(Problem) in
+        given = try onceBodyIsRead { () throws(Problem) in
             try given.adding(callbacksIn: target.query, of: action, maker)
         }
         return (given.parameters, prefersEvents || given.hasCallback ? events : nil)
@@ -85,14 +95,17 @@ extension PluginGateway {
 
     /// Whether a text can be the name of a target or an action.
     private func isName(_ text: Substring) -> Bool {
-        guard (1...256).contains(text.utf8.count), text.first?.isNumber == false, text.first != ".", text.first != "-"
+        guard (1...256).contains(text.utf8.count), let first = text.utf8.first,
+            !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first), first != UInt8(ascii: "."),
+            first != UInt8(ascii: "-")
         else { return false }
         return text.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
                 UInt8(ascii: "0")...UInt8(ascii: "9"):
                 true
-            default: "_.-".utf8.contains(byte)
+            case UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "-"): true
+            default: false
             }
         }
     }
@@ -106,9 +119,16 @@ extension PluginGateway {
         }
     }
 
+    /// Makes a call when its body has been read.
+    func makeAfterBody(
+        _ call: GatewayCall, _ request: Request, _ connection: Connection?
+    ) async throws(Problem) -> Response {
+        do throws(Problem) { return try await make(call, request, connection) } catch { throw error.afterBody }
+    }
+
     /// Finds a slot for a call.
     func start(_ call: GatewayCall, _ connection: Connection?) throws(Problem) -> RunningCall {
-        RunningCall(gateway: self, call: call, slot: try admission.enter(call.counted.share), connection: connection)
+        RunningCall(self, call, try admission.enter(call.counted.share), connection)
     }
 
     /// Makes a call in a span, and counts it.
@@ -118,7 +138,10 @@ extension PluginGateway {
         let start = ContinuousClock.now
         let number = call.counted.begin(start)
         do throws(Problem) {
-            let result = try await traced(call, request, body)
+            let result =
+                isTraced
+                ? try await traced(call, request, body)
+                : try await body(CallContext(trace: TraceContext(request), caller: call.client.name))
             call.counted.end(number, nil, since: start)
             return result
         } catch {

@@ -5,14 +5,14 @@ import Synchronization
 final class CallOutcome: Sendable {
     private enum State {
         case running
-        case awaited(CheckedContinuation<Result<Value, PluginError>, Never>)
+        case awaited(UnsafeContinuation<Result<Value, PluginError>, Never>)
         case over(Result<Value, PluginError>)
     }
 
     private let state = Mutex(State.running)
 
     func set(_ outcome: Result<Value, PluginError>) {
-        let waiter: CheckedContinuation<Result<Value, PluginError>, Never>? = state.withLock { state in
+        let waiter: UnsafeContinuation<Result<Value, PluginError>, Never>? = state.withLock { state in
             switch state {
             case .running: state = .over(outcome)
             case .awaited(let waiter):
@@ -27,7 +27,7 @@ final class CallOutcome: Sendable {
 
     /// Waits for the outcome. Must be called only once.
     func get() async -> Result<Value, PluginError> {
-        await withCheckedContinuation { waiter in
+        await withUnsafeContinuation { waiter in
             let outcome: Result<Value, PluginError>? = state.withLock { state in
                 if case .over(let outcome) = state { return outcome }
                 state = .awaited(waiter)
@@ -53,8 +53,9 @@ final class CallsInFlight: Sendable {
     }
 
     private struct State {
-        var next = 0
-        var calls: [Int: Entry] = [:]
+        /// The calls by their numbers. The numbers of calls that are over are used again.
+        var calls: [Entry?] = []
+        var free: [Int] = []
         var isEnding = false
         /// Whether a task looks for calls whose time is up.
         var isTimed = false
@@ -72,24 +73,35 @@ final class CallsInFlight: Sendable {
     ///   - end: Ends the call. Can be called more than once, and on any thread.
     func add(until deadline: ContinuousClock.Instant? = nil, _ end: @escaping @Sendable (Reason) -> Void) -> Int {
         let (number, isEnding, needsTask) = state.withLock { state in
-            state.next += 1
-            state.calls[state.next] = Entry(deadline: deadline, end: end)
+            let entry = Entry(deadline: deadline, end: end)
+            let number = state.free.popLast() ?? state.calls.count
+            if number == state.calls.count { state.calls.append(entry) } else { state.calls[number] = entry }
             let needsTask = deadline != nil && !state.isTimed
             if needsTask { state.isTimed = true }
-            return (state.next, state.isEnding, needsTask)
+            return (number, state.isEnding, needsTask)
         }
         if needsTask { startTimer() }
         if isEnding { end(.gatewayEnds) }
         return number
     }
 
-    func remove(_ number: Int) { state.withLock { _ = $0.calls.removeValue(forKey: number) } }
+    /// Removes a call. Must be called once for each call.
+    func remove(_ number: Int) {
+        let removed = state.withLock { state in
+            let entry = state.calls[number]
+            state.calls[number] = nil
+            state.free.append(number)
+            return entry
+        }
+        // What the entry refers to is freed outside of the lock.
+        withExtendedLifetime(removed) {}
+    }
 
     /// Ends all calls, and every call that is added later.
     func endAll() {
         let calls = state.withLock { state in
             state.isEnding = true
-            return state.calls.values.map(\.end)
+            return state.calls.compactMap { $0?.end }
         }
         for end in calls { end(.gatewayEnds) }
     }
@@ -107,12 +119,12 @@ final class CallsInFlight: Sendable {
         let now = ContinuousClock.now
         let (late, isTimed) = state.withLock { state in
             var late: [@Sendable (Reason) -> Void] = []
-            for (number, call) in state.calls {
-                guard let deadline = call.deadline, deadline <= now else { continue }
+            for (number, call) in state.calls.enumerated() {
+                guard let call, let deadline = call.deadline, deadline <= now else { continue }
                 late.append(call.end)
                 state.calls[number]?.deadline = nil
             }
-            state.isTimed = state.calls.values.contains { $0.deadline != nil }
+            state.isTimed = state.calls.contains { $0?.deadline != nil }
             return (late, state.isTimed)
         }
         for end in late { end(.late) }

@@ -22,9 +22,9 @@ enum GivenParameters: Sendable {
 
     /// Returns these parameters, with callbacks for those whose events the query names: `?then=progress`.
     func adding(
-        callbacksIn query: String, of action: Catalog.Action?, _ maker: CallbackMaker?
+        callbacksIn query: String, of action: Catalog.KnownAction?, _ maker: CallbackMaker?
     ) throws(Problem) -> GivenParameters {
-        guard case .named(var entries) = self, let parameters = action?.callbacks, !parameters.isEmpty
+        guard case .named(var entries) = self, let parameters = action?.action.callbacks, !parameters.isEmpty
         else { return self }
         // If the query repeats a name, the last one counts. Callbacks in the body have precedence.
         for part in query.dropFirst().split(separator: "&").reversed() {

@@ -17,12 +17,11 @@ extension PluginGateway {
         let known = name.flatMap(catalog.action)
         let timeout = try timeout(of: request)
         if !request.method.hasBody { try checkNoBody(request) }
-        let (parameters, events) = try await given(request, target, known?.action)
+        let (parameters, events) = try await given(request, target, known)
         let call = GatewayCall(
-            url: found.url, method: found.method, parameters: parameters, client: client, timeout: timeout,
-            module: module, action: name, counted: countedActions.of(module, name, self),
-            mayShareThreads: known?.mayShareThreads ?? false, events: events)
-        let response = try await afterBody { () throws(Problem) in try await make(call, request, connection) }
+            found.url, found.method, parameters, client, timeout: timeout, module: module, action: name,
+            counted: countedActions.of(module, name, self), known: known, events: events)
+        let response = try await makeAfterBody(call, request, connection)
         return request.method == .head ? response.createHeadResponse() : response
     }
 

@@ -12,21 +12,21 @@ extension PluginGateway {
     ///   - action: The declaration of the action that gets them; `nil` if it is not known.
     ///   - callbacks: Makes the callbacks among them; `nil` if the client accepts no events.
     func parameters(
-        of request: Request, for action: Catalog.Action?, _ callbacks: CallbackMaker?
+        of request: Request, for action: Catalog.KnownAction?, _ callbacks: CallbackMaker?
     ) async throws(Problem) -> GivenParameters {
         let type = try mediaType(of: request)
         let body = try await body(of: request)
-        return try await afterBody { () throws(Problem) in try Self.parameters(body, type, for: action, callbacks) }
+        return try onceBodyIsRead { () throws(Problem) in try Self.parameters(body, type, for: action, callbacks) }
     }
 
     private static func parameters(
-        _ body: ByteBuffer, _ type: String, for action: Catalog.Action?, _ callbacks: CallbackMaker?
+        _ body: ByteBuffer, _ type: String, for action: Catalog.KnownAction?, _ callbacks: CallbackMaker?
     ) throws(Problem) -> GivenParameters {
         switch type {
         case "application/json":
             return try parameters(json: body, for: action, callbacks)
         case "application/octet-stream":
-            guard let name = action?.bodyParameter else {
+            guard let name = action?.action.bodyParameter else {
                 throw Problem(
                     .unsupportedMediaType,
                     "The action does not have exactly one parameter of the kind bytes. Send application/json.")
@@ -46,7 +46,7 @@ extension PluginGateway {
     }
 
     private static func parameters(
-        json body: ByteBuffer, for action: Catalog.Action?, _ callbacks: CallbackMaker?
+        json body: ByteBuffer, for action: Catalog.KnownAction?, _ callbacks: CallbackMaker?
     ) throws(Problem) -> GivenParameters {
         let value: Value
         do throws(PluginError) {
@@ -55,8 +55,8 @@ extension PluginGateway {
             throw Problem(error)
         }
         switch value {
-        case .map(let entries): return .named(try action?.decoding(entries, callbacks) ?? entries)
-        case .list(let values): return .inOrder(try action?.decoding(values, callbacks) ?? values)
+        case .map(let entries): return .named(try action?.action.decoding(entries, callbacks) ?? entries)
+        case .list(let values): return .inOrder(try action?.action.decoding(values, callbacks) ?? values)
         default:
             throw Problem(
                 .invalidValue, "The body must be an object with the parameters by name, or a list of them in order.")
@@ -65,7 +65,7 @@ extension PluginGateway {
 
     /// The media type in lower case, without parameters; empty if there is none.
     func mediaType(of request: Request) throws(Problem) -> String {
-        guard let text = request.headers[.contentType] else { return "" }
+        guard let text = request.header(.contentType) else { return "" }
         if text == "application/json" { return text }
         let parts = text.split(separator: ";", maxSplits: 1, omittingEmptySubsequences: false)
         let type = parts[0].trimmingSpaces.lowercased()
@@ -82,45 +82,49 @@ extension PluginGateway {
     func body(of request: Request) async throws(Problem) -> ByteBuffer {
         let limit = configuration.bodyLimit
         let tooLarge = Problem(.bodyTooLarge, "The body is larger than \(limit) bytes.", closes: true)
-        if request.headers[.contentEncoding] != nil {
+        if request.header(.contentEncoding) != nil {
             throw Problem(.unsupportedMediaType, "The body must not be encoded (Content-Encoding).", closes: true)
         }
-        if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limit { throw tooLarge }
-        if request.headers[.contentLength] == "0" { return ByteBuffer() }
-        // In most cases, the whole body is already there, so the task ends before anything waits for it.
-        let reading = Task.immediate { () -> Result<ByteBuffer, Problem> in
+        if let length = request.header(.contentLength).flatMap({ Int($0) }) {
+            guard length <= limit else { throw tooLarge }
+            if length == 0 { return ByteBuffer() }
+        }
+        let read = ReadBody()
+        let reading = Task.immediate {
             do {
-                return .success(try await request.body.collect(upTo: limit))
+                read.set(.success(try await request.body.collect(upTo: limit)))
             } catch is NIOTooManyBytesError {
-                return .failure(tooLarge)
+                read.set(.failure(tooLarge))
             } catch let error as HTTPError where error.status == .contentTooLarge {
-                return .failure(tooLarge)
+                read.set(.failure(tooLarge))
             } catch {
-                return .failure(Problem(.incompleteBody, "The body is not complete.", closes: true))
+                read.set(.failure(Problem(.incompleteBody, "The body is not complete.", closes: true)))
             }
         }
+        // In most cases, the whole body is already there, so the task has ended.
+        if let result = read.result { return try result.get() }
         bodies.withLock { $0 += 1 }
-        let (timeout, ended) = (configuration.bodyTimeout, EndedReading())
+        let timeout = configuration.bodyTimeout
         let number = calls.add(until: .now + timeout) { reason in
-            ended.reason.withLock { $0 = reason }
+            read.end(reason)
             reading.cancel()
         }
         defer {
             calls.remove(number)
             bodies.withLock { $0 -= 1 }
         }
-        let result = await withTaskCancellationHandler {
+        await withTaskCancellationHandler {
             await reading.value
         } onCancel: {
             reading.cancel()
         }
-        switch result {
-        case .success(let body): return body
-        case .failure(let problem):
-            if ended.reason.withLock({ $0 }) == .late {
+        switch read.result {
+        case .success(let body)?: return body
+        case let failure:
+            if read.reason == .late {
                 throw Problem(.bodyTimeout, "The body did not arrive within \(timeout).", closes: true)
             }
-            guard reading.isCancelled else { throw problem }
+            if !reading.isCancelled, case .failure(let problem)? = failure { throw problem }
             throw Problem(
                 .hostStopping, "The gateway ended before the body had arrived.", retryAfter: 5, closes: true)
         }
@@ -128,7 +132,7 @@ extension PluginGateway {
 
     /// Reads how long a call may take: `Timeout: 2.5`, in seconds, or `Timeout: 250ms`.
     func timeout(of request: Request) throws(Problem) -> Duration {
-        guard let text = request.headers[.timeout] else { return configuration.callTimeout }
+        guard let text = request.header(.timeout) else { return configuration.callTimeout }
         let isShort = text.hasSuffix("ms")
         let number = isShort ? text.dropLast(2) : text.hasSuffix("s") ? text.dropLast() : text[...]
         let parts = number.split(separator: ".", omittingEmptySubsequences: false)
@@ -143,9 +147,22 @@ extension PluginGateway {
     }
 }
 
-/// Why the reading of a body was ended; `nil` if it was not.
-private final class EndedReading: Sendable {
-    let reason = Mutex<CallsInFlight.Reason?>(nil)
+/// A body that is being read.
+private final class ReadBody: Sendable {
+    private struct State {
+        var result: Result<ByteBuffer, Problem>?
+        var reason: CallsInFlight.Reason?
+    }
+
+    private let state = Mutex(State())
+
+    func set(_ result: Result<ByteBuffer, Problem>) { state.withLock { $0.result = result } }
+    func end(_ reason: CallsInFlight.Reason) { state.withLock { $0.reason = reason } }
+
+    /// What was read; `nil` until then.
+    var result: Result<ByteBuffer, Problem>? { state.withLock { $0.result } }
+    /// Why the reading was ended; `nil` if it was not.
+    var reason: CallsInFlight.Reason? { state.withLock { $0.reason } }
 }
 
 extension HTTPField.Name {

@@ -1,12 +1,17 @@
+import GatewayThreads
 import PluginABI
 import PluginHost
 
 /// A call that has its slot: the action, and the elements of the cursor that it returns.
-struct RunningCall: Sendable {
+final class RunningCall: Sendable {
     let gateway: PluginGateway
     let call: GatewayCall
     let slot: Admission.Slot
     let connection: Connection?
+
+    init(_ gateway: PluginGateway, _ call: GatewayCall, _ slot: Admission.Slot, _ connection: Connection?) {
+        (self.gateway, self.call, self.slot, self.connection) = (gateway, call, slot, connection)
+    }
 
     /// Calls the action.
     ///
@@ -35,22 +40,25 @@ struct RunningCall: Sendable {
         _ pace: CallPace? = nil, _ part: @escaping @Sendable () async throws(PluginError) -> Value
     ) async throws(PluginError) -> Value {
         let outcome = CallOutcome()
+        let threads = RequestThreads.process
         @Sendable func run(isShared: Bool) async {
             let start = ContinuousClock.now
             let result: Result<Value, PluginError>
             do throws(PluginError) { result = .success(try await part()) } catch { result = .failure(error) }
             pace?.add(.now - start, isShared: isShared)
-            outcome.set(result)
+            threads.handOver { outcome.set(result) }
         }
         let task: Task<Void, Never>
         if let pace, pace.areShort {
-            task = Task { [gateway, slot] in
-                defer { withExtendedLifetime(slot) {} }
-                guard gateway.sharedThreads.enter() else {
-                    return await withTaskExecutorPreference(gateway.threads) { await run(isShared: false) }
+            task = threads.handOver {
+                Task(executorPreference: threads) { [gateway, slot] in
+                    defer { withExtendedLifetime(slot) {} }
+                    guard threads.enter() else {
+                        return await withTaskExecutorPreference(gateway.threads) { await run(isShared: false) }
+                    }
+                    await run(isShared: true)
+                    threads.leave()
                 }
-                await run(isShared: true)
-                gateway.sharedThreads.leave()
             }
         } else {
             task = Task(executorPreference: gateway.threads) { [slot] in
@@ -64,13 +72,14 @@ struct RunningCall: Sendable {
             task.cancel()
         }
         // The host ends calls at their deadline, but cannot interrupt synchronous actions.
-        let number = gateway.calls.add(until: .now + call.timeout + Self.patience) { reason in
+        let number = gateway.calls.add(until: .now + call.timeout + Self.patience) { [call] reason in
             if reason == .late { pace?.exclude() }
             end(reason == .late ? .late(call) : .gatewayEnds)
         }
         defer { gateway.calls.remove(number) }
-        if let connection { await gateway.departures.watch(connection) { end(.clientLeft) } }
-        defer { if let connection { gateway.departures.forget(connection) } }
+        var connected: Departures.Connected?
+        if let connection { connected = await gateway.departures.watch(connection) { end(.clientLeft) } }
+        defer { connected?.forget() }
         let result = await withTaskCancellationHandler {
             await outcome.get()
         } onCancel: {

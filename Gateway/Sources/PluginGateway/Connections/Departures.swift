@@ -4,12 +4,47 @@ import Synchronization
 /// The connected clients, and what to do when one leaves. A client leaves when it closes its connection, or its sending
 /// half.
 final class Departures: Sendable {
-    private struct Connected {
-        let channel: any Channel
-        var hasLeft = false
-        var leave: (@Sendable () -> Void)?
-        /// The client, if it has presented a certificate.
-        var client: Client?
+    /// The client of one connection.
+    final class Connected: Sendable {
+        private struct State {
+            var hasLeft = false
+            var leave: (@Sendable () -> Void)?
+            /// The client, if it has presented a certificate.
+            var client: Client?
+        }
+
+        fileprivate let channel: any Channel
+        private let state = Mutex(State())
+
+        fileprivate init(_ channel: any Channel) { self.channel = channel }
+
+        /// Calls `leave` once, as soon as the client leaves.
+        fileprivate func watch(_ leave: @escaping @Sendable () -> Void) {
+            let hasLeft = state.withLock { state in
+                state.leave = leave
+                return state.hasLeft
+            }
+            if hasLeft { leave() }
+        }
+
+        /// Ends what ``Departures/watch(_:_:)`` has begun.
+        func forget() {
+            let leave = state.withLock { $0.leave.take() }
+            withExtendedLifetime(leave) {}
+        }
+
+        fileprivate func leave() {
+            let leave = state.withLock { state in
+                state.hasLeft = true
+                return state.leave
+            }
+            leave?()
+        }
+
+        fileprivate var client: Client? {
+            get { state.withLock(\.client) }
+            set { state.withLock { $0.client = newValue } }
+        }
     }
 
     private struct State {
@@ -25,35 +60,25 @@ final class Departures: Sendable {
     init(writeTimeout: Duration, bodyLimit: Int) { (self.writeTimeout, self.bodyLimit) = (writeTimeout, bodyLimit) }
 
     /// The handler for a connection.
-    func handler() -> ConnectionHandler {
-        ConnectionHandler(self, bodyLimit: bodyLimit)
-    }
+    func handler() -> ConnectionSetup { ConnectionSetup(self, bodyLimit: bodyLimit) }
 
-    /// Calls `leave` once, on the thread of the connection or immediately, if the client leaves before ``forget(_:)``,
-    /// or has already left. Requests of a connection come one after the other.
+    /// Calls `leave` once, on the thread of the connection or immediately, if the client leaves before the returned
+    /// object is told to forget it, or has already left. Requests of a connection come one after the other.
     ///
     /// A client that leaves while the handler is being added is not noticed; ``PluginGateway/connectionHandler`` is
     /// there from the beginning.
-    func watch(_ connection: Connection, _ leave: @escaping @Sendable () -> Void) async {
-        let channel = connection.channel
-        let id = ObjectIdentifier(channel)
-        if set(leave, id) { return }
-        try? await channel.pipeline.addHandler(handler(), position: .first).get()
-        if !set(leave, id) { leave() }
-    }
-
-    /// Returns false if the connection is not watched.
-    private func set(_ leave: @escaping @Sendable () -> Void, _ id: ObjectIdentifier) -> Bool {
-        let hasLeft = state.withLock { state in
-            state.connections[id]?.leave = leave
-            return state.connections[id]?.hasLeft
+    func watch(_ connection: Connection, _ leave: @escaping @Sendable () -> Void) async -> Connected? {
+        var connected = self.connected(connection)
+        if connected == nil {
+            try? await connection.channel.pipeline.addHandler(handler(), position: .first).get()
+            connected = self.connected(connection)
         }
-        if hasLeft == true { leave() }
-        return hasLeft != nil
+        if let connected { connected.watch(leave) } else { leave() }
+        return connected
     }
 
-    func forget(_ connection: Connection) {
-        state.withLock { $0.connections[ObjectIdentifier(connection.channel)]?.leave = nil }
+    private func connected(_ connection: Connection) -> Connected? {
+        state.withLock { $0.connections[ObjectIdentifier(connection.channel)] }
     }
 
     /// Keeps a share until the client has read all that was written so far, or its connection is closed.
@@ -67,21 +92,21 @@ final class Departures: Sendable {
 
     /// Returns the client that has presented a certificate, if it is already known.
     func client(of connection: Connection) -> Client? {
-        state.withLock { $0.connections[ObjectIdentifier(connection.channel)]?.client }
+        connected(connection)?.client
     }
 
     func set(_ client: Client, of connection: Connection) {
-        state.withLock { $0.connections[ObjectIdentifier(connection.channel)]?.client = client }
+        connected(connection)?.client = client
     }
 
     func come(_ channel: any Channel) {
         let id = ObjectIdentifier(channel)
-        state.withLock { $0.connections[id] = $0.connections[id] ?? Connected(channel: channel) }
+        state.withLock { $0.connections[id] = $0.connections[id] ?? Connected(channel) }
     }
 
     /// Whether the gateway notices if the client of this connection leaves or does not read.
     func isWatched(_ connection: Connection) -> Bool {
-        state.withLock { $0.connections[ObjectIdentifier(connection.channel)] != nil }
+        connected(connection) != nil
     }
 
     /// How long clients may take to read once the gateway ends the last calls.
@@ -106,11 +131,7 @@ final class Departures: Sendable {
     }
 
     func left(_ id: ObjectIdentifier) {
-        let leave = state.withLock { state in
-            state.connections[id]?.hasLeft = true
-            return state.connections[id]?.leave
-        }
-        leave?()
+        state.withLock { $0.connections[id] }?.leave()
     }
 
     func closed(_ id: ObjectIdentifier) {

@@ -27,14 +27,15 @@ final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
         unanswered += 1
-        // An absolute target (`GET http://…`) would become its path, and its host would be forgotten.
-        if !head.uri.hasPrefix("/") { head.uri = "*" }
         // Not before the response to an earlier request. In that case, the client sends its body unasked, after a
         // while.
         if unanswered == 1, expectsContinue(head) {
             let part = HTTPServerResponsePart.head(HTTPResponseHead(version: head.version, status: .continue))
             context.writeAndFlush(wrapOutboundOut(part), promise: nil)
         }
+        // An absolute target (`GET http://…`) would become its path, and its host would be forgotten.
+        guard head.uri.utf8.first != UInt8(ascii: "/") else { return context.fireChannelRead(data) }
+        head.uri = "*"
         context.fireChannelRead(wrapInboundOut(.head(head)))
     }
 

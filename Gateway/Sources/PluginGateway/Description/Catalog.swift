@@ -53,8 +53,8 @@ final class Catalog: Sendable {
         }
     }
 
-    /// The declarations at one time.
-    struct Contents: Sendable {
+    /// The declarations at one time. They do not change once they have been read, hence `@unchecked Sendable`.
+    final class Contents: @unchecked Sendable {
         private(set) var modules: [Module] = []
         /// What other hosts can mount.
         let offered: OfferedModules
@@ -152,11 +152,15 @@ final class Catalog: Sendable {
     }
 
     /// An action with what calls of it need.
-    struct KnownAction: Sendable {
+    final class KnownAction: Sendable {
         let module: String
         let action: Action
         /// Whether the action is synchronous, and runs in this process, so that its calls can be short.
         let mayShareThreads: Bool
+
+        fileprivate init(module: String, action: Action, mayShareThreads: Bool) {
+            (self.module, self.action, self.mayShareThreads) = (module, action, mayShareThreads)
+        }
     }
 
     /// How a route answers a method.

@@ -12,8 +12,9 @@ extension PluginGateway {
         let (events, departures) = (events, departures)
         let (arrivals, end) = try events.arrivals()
         let body = ResponseBody { writer in
-            if let connection { await departures.watch(connection, end) }
-            defer { if let connection { departures.forget(connection) } }
+            var connected: Departures.Connected?
+            if let connection { connected = await departures.watch(connection, end) }
+            defer { connected?.forget() }
             var last = start ?? events.last
             var isFirst = true
             for await _ in arrivals.cancelOnGracefulShutdown() {
@@ -40,7 +41,7 @@ extension PluginGateway {
     /// The number of the last event that the client has; `nil` if it wants only the following ones. Events of an earlier
     /// run have other numbers, so after it all events count as new.
     private func position(in request: Request) throws(Problem) -> Int? {
-        guard let text = request.headers[.lastEventID], !text.isEmpty else { return nil }
+        guard let text = request.header(.lastEventID), !text.isEmpty else { return nil }
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 2, let number = Int(parts[1]), number >= 0 else {
             throw Problem(.invalidHeader, "The header Last-Event-ID is not an id of this stream.")

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayThreads
 import PluginABI
 import PluginHost
 public import ServiceLifecycle
@@ -41,11 +42,12 @@ extension PluginGateway {
     /// HTTP server in the group.
     public var readiness: some ServiceLifecycle.Service { Readiness(gateway: self) }
 
-    /// The services of a group, in order: the host, the given ones, and ``readiness``.
+    /// The services of a group, in order: the host, the given ones, and ``readiness``. Tasks of the given services run
+    /// on the gateway's threads for requests, so that short calls need no other thread.
     ///
     /// - Parameter servers: The services that serve this gateway: the application.
     public func services(_ servers: any ServiceLifecycle.Service...) -> [any ServiceLifecycle.Service] {
-        [PluginHostService(self)] + servers + [readiness]
+        [PluginHostService(self)] + servers.map { Serving(server: $0) } + [readiness]
     }
 
     /// Accepts no more calls, and ends the event streams. Calls in flight may continue for a while.
@@ -81,6 +83,17 @@ extension PluginGateway {
             try await Task.sleep(for: configuration.heartbeat)
             events.beat()
         }
+    }
+}
+
+/// A service whose tasks run on the threads for requests.
+private struct Serving: ServiceLifecycle.Service, CustomStringConvertible {
+    let server: any ServiceLifecycle.Service
+
+    var description: String { String(describing: server) }
+
+    func run() async throws {
+        try await withTaskExecutorPreference(RequestThreads.process) { try await server.run() }
     }
 }
 

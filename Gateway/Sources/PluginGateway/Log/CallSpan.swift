@@ -11,9 +11,6 @@ extension PluginGateway {
     func traced<Success: Sendable>(
         _ call: GatewayCall, _ request: Request, _ body: (CallContext) async throws(Problem) -> Success
     ) async throws(Problem) -> Success {
-        if !isTraced {
-            return try await body(CallContext(trace: TraceContext(request.headers), caller: call.client.name))
-        }
         var context = ServiceContext.current ?? .topLevel
         tracer.extract(request.headers, into: &context, using: FieldExtractor())
         let span = tracer.startAnySpan(call.action ?? "call", context: context, ofKind: .server)
@@ -22,7 +19,7 @@ extension PluginGateway {
         if let module = call.module { span.attributes["plugin.module"] = module }
         if let action = call.action { span.attributes["plugin.action"] = action }
         // Without a tracer for W3C traces, modules get the trace as it has come.
-        let given = TraceContext(request.headers)
+        let given = TraceContext(request)
         let trace = tracer.trace(of: span.context)?.keeping(given) ?? given
         let callContext = CallContext(trace: trace, caller: call.client.name)
         let result: Result<Success, Problem> = await ServiceContext.withValue(span.context) {
@@ -58,9 +55,9 @@ private struct FieldExtractor: Extractor {
 
 extension TraceContext {
     /// The trace of a request; `nil` if it has none.
-    fileprivate init?(_ fields: HTTPFields) {
-        guard let parent = fields[.traceparent] else { return nil }
-        self.init(traceparent: parent, tracestate: fields[values: .tracestate].joined(separator: ","))
+    init?(_ request: Request) {
+        guard let parent = request.header(.traceparent) else { return nil }
+        self.init(traceparent: parent, tracestate: request.headers[values: .tracestate].joined(separator: ","))
     }
 }
 

@@ -50,7 +50,7 @@ extension PluginGateway {
         _ target: RequestTarget, _ request: Request, _ connection: Connection?
     ) throws(Problem) -> Response? {
         guard configuration.page != .off, let file = PageFiles.all[target.path] else { return nil }
-        if case .loopback = configuration.access { try checkLoopback(request, connection) }
+        if case .loopback = configuration.access { try checkLoopback(target, request, connection) }
         return try reading(request) {
             Response(
                 status: .ok, headers: [.contentType: file.type, .cacheControl: "no-store"],

@@ -62,7 +62,7 @@ extension PluginGateway {
             throw Problem(.unsupportedMediaType, "Send application/json.")
         }
         let body = try await body(of: request)
-        return try await afterBody { () throws(Problem) in
+        return try onceBodyIsRead { () throws(Problem) in
             let value: Value
             do throws(PluginError) {
                 value = try body.withUnsafeReadableBytes { (bytes) throws(PluginError) in

@@ -1,26 +1,4 @@
-import Foundation
 import Synchronization
-
-/// Lets short calls run on the threads that all tasks of the program share. A call on a thread of its own takes longer
-/// by the time to wake two threads.
-///
-/// An action can hang at any time, even if all its calls have been short until then. Therefore at least one of the
-/// shared threads is always free of actions.
-final class SharedThreads: Sendable {
-    /// The shared threads of this process, which all of its gateways use.
-    static let process = SharedThreads()
-
-    private let limit: Int
-    private let used = Atomic(0)
-
-    /// - Parameter count: The number of the threads that all tasks share.
-    init(count: Int = ProcessInfo.processInfo.activeProcessorCount) { limit = count - 1 }
-
-    /// Occupies the current thread for a call, until ``leave()``. Returns false if too many are occupied.
-    func enter() -> Bool { used.increment(upTo: limit) }
-
-    func leave() { used.subtract(1, ordering: .relaxed) }
-}
 
 /// Whether the calls of an action have been short lately.
 final class CallPace: Sendable {
