@@ -22,6 +22,15 @@ package struct PathKey: Hashable, Comparable, Sendable {
         hasher.combine(path.withBytes { Self.digest(UnsafeRawBufferPointer($0)) })
     }
 
+    /// Called by sets and dictionaries instead of ``hash(into:)``, each with a seed of its own. The digest is already
+    /// that of a keyed hash function.
+    @usableFromInline
+    package func _rawHashValue(seed: Int) -> Int {
+        let digest = path.withBytes { Self.digest(UnsafeRawBufferPointer($0)) }
+        let product = (digest ^ UInt64(bitPattern: Int64(seed))).multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15)
+        return Int(truncatingIfNeeded: product.high ^ product.low)
+    }
+
     /// Differs between processes, so that nobody can choose paths with equal digests.
     private static let seed = UInt64(truncatingIfNeeded: Hasher().finalize())
 
@@ -82,7 +91,7 @@ extension Array {
     /// Returns the elements in the order of the bytes of a text of each, without moving elements while they are
     /// compared: large ones would take most of the time.
     @inlinable package func sorted(byBytesOf text: (Element) -> String) -> [Element] {
-        var texts = TextList(capacity: count)
+        var texts = TextList(capacity: count, bytes: reduce(0) { $0 + text($1).utf8.count })
         for element in self { texts.append(text(element)) }
         return texts.order.map { $0.map { self[$0] } } ?? self
     }
@@ -95,7 +104,13 @@ struct TextList {
     /// The ends of the texts in ``bytes``, after a zero.
     private var ends = [0]
 
-    @usableFromInline init(capacity: Int) { ends.reserveCapacity(capacity + 1) }
+    /// - Parameters:
+    ///   - capacity: The number of texts.
+    ///   - bytes: The sum of their lengths.
+    @usableFromInline init(capacity: Int, bytes count: Int) {
+        ends.reserveCapacity(capacity + 1)
+        bytes.reserveCapacity(count)
+    }
 
     @usableFromInline
     mutating func append(_ text: String) {
