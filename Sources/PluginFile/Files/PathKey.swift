@@ -56,6 +56,7 @@ package struct PathKey: Hashable, Comparable, Sendable {
 
 extension String {
     /// Compares two strings by their bytes, as ``PathKey`` does.
+    @usableFromInline
     package func sortsByBytes(before other: String) -> Bool {
         withBytes { left in
             other.withBytes { right in
@@ -91,9 +92,10 @@ extension Array {
     /// Returns the elements in the order of the bytes of a text of each, without moving elements while they are
     /// compared: large ones would take most of the time.
     @inlinable package func sorted(byBytesOf text: (Element) -> String) -> [Element] {
+        if indices.dropFirst().allSatisfy({ !text(self[$0]).sortsByBytes(before: text(self[$0 - 1])) }) { return self }
         var texts = TextList(capacity: count, bytes: reduce(0) { $0 + text($1).utf8.count })
         for element in self { texts.append(text(element)) }
-        return texts.order.map { $0.map { self[$0] } } ?? self
+        return texts.order.map { self[$0] }
     }
 }
 
@@ -114,12 +116,13 @@ struct TextList {
 
     @usableFromInline
     mutating func append(_ text: String) {
-        bytes.append(contentsOf: text.utf8)
+        // Appending the UTF-8 view would create its generic iterator, for which the runtime searches all libraries.
+        text.withBytes { bytes.append(contentsOf: $0) }
         ends.append(bytes.count)
     }
 
-    /// The numbers of the texts in the order of their bytes; `nil` if they are in order.
-    @usableFromInline var order: [Int]? {
+    /// The numbers of the texts in the order of their bytes.
+    @usableFromInline var order: [Int] {
         bytes.withUnsafeBytes { bytes in
             ends.withUnsafeBufferPointer { ends in
                 func precedes(_ left: Int, _ right: Int) -> Bool {
@@ -129,9 +132,7 @@ struct TextList {
                     let order = memcmp(start + ends[left], start + ends[right], count)
                     return order == 0 ? counts.0 < counts.1 : order < 0
                 }
-                let numbers = 0..<ends.count - 1
-                if numbers.dropFirst().allSatisfy({ !precedes($0, $0 - 1) }) { return nil }
-                return numbers.sorted(by: precedes)
+                return (0..<ends.count - 1).sorted(by: precedes)
             }
         }
     }

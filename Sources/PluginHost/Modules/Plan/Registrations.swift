@@ -23,7 +23,10 @@ extension Plan {
             judged.append(verdict)
         }
         guard !modules.isEmpty else { return nil }
-        let known = KnownModules(modules.inOrder)
+        let isInOrder = modules.indices.dropFirst().allSatisfy { index in
+            ModuleOrder(modules[index - 1].outline) < ModuleOrder(modules[index].outline)
+        }
+        let known = KnownModules(isInOrder ? modules : modules.inOrder)
         guard known.areDistinct, let change = Self.routeChange(adding: known.modules, to: routes) else { return nil }
         self.init(registering: known, judged.sorted(byBytesOf: \.path), change)
     }

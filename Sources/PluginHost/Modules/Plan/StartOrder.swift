@@ -67,9 +67,7 @@ struct StartOrder {
         admit: (Int) -> Bool = { _ in true }
     ) {
         let orders = outlines.map { ModuleOrder($0) }
-        let isInOrder = orders.indices.dropFirst().allSatisfy { orders[$0 - 1] < orders[$0] }
-        var remaining = Array(outlines.indices)
-        if !isInOrder { remaining.sort { orders[$0] < orders[$1] } }
+        var remaining = outlines.indices.sorted { orders[$0] < orders[$1] }
         var provisions = present
         func take(at position: Int) {
             let index = remaining.remove(at: position)

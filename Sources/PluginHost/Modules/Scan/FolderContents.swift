@@ -64,11 +64,11 @@ struct FolderContents: Sendable {
 
     /// Prepares for the records of a folder with this many files.
     mutating func reserveCapacity(_ count: Int) {
-        guard count > max(records.count * 2, 64) else { return }
         if records.isEmpty {
             added = []
             added?.reserveCapacity(count)
         }
+        guard count > max(records.count * 2, 64) else { return }
         records.reserveCapacity(adding: count - records.count)
         areAllUnplanned = true
     }
