@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,13 +49,25 @@ static const char *fault_of(const struct stat *status, size_t limit) {
     return NULL;
 }
 
+/* Allocates memory for the content of a file; NULL if there is none. A large page is filled in a fraction of the time
+   that hundreds of small ones take, each with a page fault of its own. */
+static unsigned char *allocate(size_t size) {
+    const size_t large_page = (size_t)2 << 20;
+    void *bytes;
+    if (size < large_page / 2) return malloc(size);
+    size = (size + large_page - 1) & ~(large_page - 1);
+    if (posix_memalign(&bytes, large_page, size) != 0) return NULL;
+    madvise(bytes, size, MADV_HUGEPAGE);
+    return bytes;
+}
+
 static plugin_host_private_result read_all(int file, size_t limit) {
     struct stat status;
     if (fstat(file, &status) != 0) return failed(errno);
     const char *fault = fault_of(&status, limit);
     if (fault != NULL) return wrong(fault, 0);
     size_t size = (size_t)status.st_size, count = 0;
-    unsigned char *bytes = malloc(size + 1);
+    unsigned char *bytes = allocate(size + 1);
     if (bytes == NULL) return failed(ENOMEM);
     while (count <= size) {
         ssize_t step = read(file, bytes + count, size + 1 - count);

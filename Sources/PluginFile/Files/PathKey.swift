@@ -22,6 +22,15 @@ package struct PathKey: Hashable, Comparable, Sendable {
         hasher.combine(path.withBytes { Self.digest(UnsafeRawBufferPointer($0)) })
     }
 
+    /// Called by sets and dictionaries instead of ``hash(into:)``, each with a seed of its own. The digest is already
+    /// that of a keyed hash function.
+    @usableFromInline
+    package func _rawHashValue(seed: Int) -> Int {
+        let digest = path.withBytes { Self.digest(UnsafeRawBufferPointer($0)) }
+        let product = (digest ^ UInt64(bitPattern: Int64(seed))).multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15)
+        return Int(truncatingIfNeeded: product.high ^ product.low)
+    }
+
     /// Differs between processes, so that nobody can choose paths with equal digests.
     private static let seed = UInt64(truncatingIfNeeded: Hasher().finalize())
 
@@ -47,6 +56,7 @@ package struct PathKey: Hashable, Comparable, Sendable {
 
 extension String {
     /// Compares two strings by their bytes, as ``PathKey`` does.
+    @usableFromInline
     package func sortsByBytes(before other: String) -> Bool {
         withBytes { left in
             other.withBytes { right in
@@ -82,9 +92,10 @@ extension Array {
     /// Returns the elements in the order of the bytes of a text of each, without moving elements while they are
     /// compared: large ones would take most of the time.
     @inlinable package func sorted(byBytesOf text: (Element) -> String) -> [Element] {
-        var texts = TextList(capacity: count)
+        if indices.dropFirst().allSatisfy({ !text(self[$0]).sortsByBytes(before: text(self[$0 - 1])) }) { return self }
+        var texts = TextList(capacity: count, bytes: reduce(0) { $0 + text($1).utf8.count })
         for element in self { texts.append(text(element)) }
-        return texts.order.map { $0.map { self[$0] } } ?? self
+        return texts.order.map { self[$0] }
     }
 }
 
@@ -95,16 +106,23 @@ struct TextList {
     /// The ends of the texts in ``bytes``, after a zero.
     private var ends = [0]
 
-    @usableFromInline init(capacity: Int) { ends.reserveCapacity(capacity + 1) }
+    /// - Parameters:
+    ///   - capacity: The number of texts.
+    ///   - bytes: The sum of their lengths.
+    @usableFromInline init(capacity: Int, bytes count: Int) {
+        ends.reserveCapacity(capacity + 1)
+        bytes.reserveCapacity(count)
+    }
 
     @usableFromInline
     mutating func append(_ text: String) {
-        bytes.append(contentsOf: text.utf8)
+        // Appending the UTF-8 view would create its generic iterator, for which the runtime searches all libraries.
+        text.withBytes { bytes.append(contentsOf: $0) }
         ends.append(bytes.count)
     }
 
-    /// The numbers of the texts in the order of their bytes; `nil` if they are in order.
-    @usableFromInline var order: [Int]? {
+    /// The numbers of the texts in the order of their bytes.
+    @usableFromInline var order: [Int] {
         bytes.withUnsafeBytes { bytes in
             ends.withUnsafeBufferPointer { ends in
                 func precedes(_ left: Int, _ right: Int) -> Bool {
@@ -114,9 +132,7 @@ struct TextList {
                     let order = memcmp(start + ends[left], start + ends[right], count)
                     return order == 0 ? counts.0 < counts.1 : order < 0
                 }
-                let numbers = 0..<ends.count - 1
-                if numbers.dropFirst().allSatisfy({ !precedes($0, $0 - 1) }) { return nil }
-                return numbers.sorted(by: precedes)
+                return (0..<ends.count - 1).sorted(by: precedes)
             }
         }
     }

@@ -97,6 +97,24 @@ struct RegistryCacheTests {
         #expect(self.cache().files.map(\.path) == ["/plugins/libA.so"])
     }
 
+    @Test func `A file of several megabytes is read as a whole`() throws {
+        let text = String(repeating: "é", count: 400)
+        let files = (0..<3_000).map { number in
+            KnownFile(
+                path: "/plugins/\(10_000 + number).so", identity: Self.identity(UInt64(number)), digest: 0,
+                outcome: .failure(PluginError(.invalidFile, "\(number) \(text)")))
+        }
+        let path = try written(files)
+        let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
+        #expect(try #require(size) > 2 << 20)
+        let read = cache()
+        #expect(read.files == files && read.problems == [])
+        let file = try #require(FileHandle(forUpdatingAtPath: path))
+        try file.truncate(atOffset: 2 << 20)
+        try file.close()
+        expectIgnored("has 2097152 bytes instead of")
+    }
+
     @Test func `Nothing is written if nothing has changed`() throws {
         let path = try written()
         let before = FileIdentity(path: path)

@@ -101,6 +101,12 @@ final class KnownModules: Sendable {
 
     var isEmpty: Bool { modules.isEmpty }
 
+    /// Whether no two modules have the same name, claim the same target, or offer the same service.
+    var areDistinct: Bool {
+        byName.count == modules.count && targets.count == modules.reduce(0) { $0 + $1.outline.targets.count }
+            && services.values.allSatisfy { $0.count == 1 }
+    }
+
     var targetNames: some Collection<String> { targets.keys }
 
     func target(_ name: String) -> Target? { isEmpty ? nil : targets[name] }

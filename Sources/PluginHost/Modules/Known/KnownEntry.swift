@@ -11,6 +11,8 @@ final class KnownEntry: Sendable {
     let toolchain: String
     let abiMinor: UInt16
     let libraries: [KnownFile.Library]
+    /// The reason why the file cannot be loaded; `nil` if it contains a module.
+    let failure: PluginError?
 
     init(_ file: KnownFile) {
         self.file = file
@@ -18,7 +20,8 @@ final class KnownEntry: Sendable {
         case .module(let facts):
             manifest = KnownManifest(facts.manifest, facts.index, abiMinor: facts.abi.minor)
             (toolchain, abiMinor, libraries) = (facts.toolchain, facts.abi.minor, facts.libraries)
-        case .failure: (manifest, toolchain, abiMinor, libraries) = (nil, "", 0, [])
+            failure = nil
+        case .failure(let error): (manifest, toolchain, abiMinor, libraries, failure) = (nil, "", 0, [], error)
         }
         staged = StagedFile(
             path: "", original: file.path, identity: file.identity, digest: file.digest, size: Int(file.identity.size),

@@ -28,12 +28,14 @@ extension ChangeContext {
     private func knownModule(
         in file: StagedFile, _ manifest: KnownManifest, toolchain: String, abiMinor: UInt16
     ) -> LoadedModule? {
-        guard mayRest(manifest, file),
-            let routes = try? manifest.outline.routeEntries(scheme: configuration.firstScheme)
-        else { return nil }
+        guard mayRest(manifest, file), let routes = try? routes(of: manifest.outline) else { return nil }
         return LoadedModule(
             known: file, toolchain: toolchain, abiMinor: abiMinor, manifest: manifest, routes: routes,
             program: calls.program)
+    }
+
+    private func routes(of outline: ModuleOutline) throws(PluginError) -> [RouteEntry] {
+        outline.routes.isEmpty ? [] : try outline.routeEntries(scheme: configuration.firstScheme)
     }
 
     /// Whether a module need not start before it is needed.
@@ -75,15 +77,16 @@ extension ChangeContext {
     /// Returns the record of a file that an earlier host has read, unless there is a reason not to rely on it; the file
     /// is not opened. `nil` if it must be read.
     func knownRecord(_ path: String, in folder: String, _ identity: FileIdentity) -> FileRecord? {
-        guard let found = disk.registry?.find(path, identity: identity),
-            disk.journal.quarantined(path: path, digest: found.file.digest) == nil
-        else { return nil }
-        if case .failure(let error) = found.file.outcome {
+        guard let found = disk.registry?.find(path, identity: identity) else { return nil }
+        // If no module is registered, the entries are not decoded ahead.
+        if configuration.start != .lazy, case .module = found.file.outcome { return nil }
+        let known = found.entry
+        guard disk.journal.quarantined(path: path, digest: known.file.digest) == nil else { return nil }
+        if let error = known.failure {
             guard !configuration.retriesQuarantined else { return nil }
             return FileRecord(path: path, folder: folder, identity: identity, content: .failed(error, nil))
         }
-        guard configuration.start == .lazy, case let known = found.entry,
-            known.libraries.allSatisfy({ FileIdentity(path: $0.path) == $0.identity }),
+        guard known.libraries.allSatisfy({ FileIdentity(path: $0.path) == $0.identity }),
             let manifest = known.manifest,
             let module = knownModule(
                 in: known.staged, manifest, toolchain: known.toolchain, abiMinor: known.abiMinor)

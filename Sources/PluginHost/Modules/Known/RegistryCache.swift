@@ -40,28 +40,44 @@ final class RegistryCache: Sendable {
 
         mutating func find(_ path: String, _ identity: FileIdentity) -> Found? {
             if !changes.isEmpty, let change = changes[path] {
-                return change.flatMap { $0.identity == identity ? Found(file: $0) : nil }
+                return change.flatMap { $0.identity == identity ? .file($0) : nil }
             }
             // Files are often looked up in the order of the entries.
             let isNext = next < ahead.count && ahead[next].file.path.hasBytes(of: path)
             guard let content, let index = isNext ? next : content.index(of: path) else { return nil }
             next = index + 1
-            let found = index < ahead.count ? Found(ahead[index]) : Found(file: content[index])
-            return found.file.identity == identity ? found : nil
+            let found = index < ahead.count ? Found.entry(ahead[index]) : .file(content[index])
+            return found.identity == identity ? found : nil
         }
     }
 
     /// What is known about a file.
-    struct Found {
-        let file: KnownFile
-        private let decoded: KnownEntry?
+    enum Found {
+        case file(KnownFile)
+        /// The entry was decoded ahead.
+        case entry(KnownEntry)
 
-        fileprivate init(file: KnownFile) { (self.file, decoded) = (file, nil) }
+        var file: KnownFile {
+            switch self {
+            case .file(let file): file
+            case .entry(let entry): entry.file
+            }
+        }
 
-        fileprivate init(_ entry: KnownEntry) { (file, decoded) = (entry.file, entry) }
+        fileprivate var identity: FileIdentity {
+            switch self {
+            case .file(let file): file.identity
+            case .entry(let entry): entry.file.identity
+            }
+        }
 
         /// What registering the module takes. Decodes it, unless that was done ahead.
-        var entry: KnownEntry { decoded ?? KnownEntry(file) }
+        var entry: KnownEntry {
+            switch self {
+            case .file(let file): KnownEntry(file)
+            case .entry(let entry): entry
+            }
+        }
     }
 
     /// Reads the file on a thread of its own. Whatever asks for its content waits for that.

@@ -80,6 +80,7 @@ struct LoadedImage {
 
     private func sections() throws(PluginError) -> [ELFSections.Section] {
         let path = library ?? "/proc/self/exe"
+        if plugin_host_lacks_section(path, "plugin_modules") == 1 { return [] }
         var bytesRead = 0
         let sections = try SourceFile(opening: path).inspect(&bytesRead) { (file) throws(PluginError) in
             let sections = try ELFSections(file)

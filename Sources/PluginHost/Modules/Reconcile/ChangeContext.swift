@@ -145,6 +145,7 @@ final class ChangeContext: @unchecked Sendable {
         let table = registry.table
         // Modules that start instead of only being registered, including those whose interceptors are in effect.
         let needed = Set((table.interception?.entries.compactMap(\.rule?.module) ?? []) + [wanted].compactMap(\.self))
+        if change == nil, records == nil, needed.isEmpty, let plan = planOfRegistrations(table) { return plan }
         var plan: Plan
         if change == nil, records == nil, let part = planOfChanges(table, starting: needed) {
             plan = part
@@ -163,10 +164,22 @@ final class ChangeContext: @unchecked Sendable {
         return plan
     }
 
+    /// Returns the plan of a start that only registers modules; `nil` if there is more to do.
+    private func planOfRegistrations(_ table: Table) -> Plan? {
+        guard let records = folders.newRecords, serving.all.isEmpty, starts.slow.isEmpty, starts.parked.isEmpty,
+            table.contents.known.isEmpty, table.generations.isEmpty, table.declaredServices.program.isEmpty,
+            let plan = Plan(registering: records, table.routes)
+        else { return nil }
+        examined.modules += records.count
+        return plan
+    }
+
     /// Returns a plan of the modules that have changed since they were planned, and of those that the changes may
     /// affect; `nil` if all modules must be planned.
     private func planOfChanges(_ table: Table, starting wanted: Set<String>) -> Plan? {
-        guard folders.unplanned.count <= 16 || folders.unplanned.count * 2 < folders.records.count else { return nil }
+        guard !folders.areAllUnplanned,
+            folders.unplanned.count <= 16 || folders.unplanned.count * 2 < folders.records.count
+        else { return nil }
         if settled == nil, folders.records.isEmpty { return nil }
         let known = table.contents.known
         let settled = settled ?? SettledModules(folders, serving, known)
@@ -189,7 +202,7 @@ final class ChangeContext: @unchecked Sendable {
     func prepareForChanges() {
         guard configuration.watches, settled == nil else { return }
         later { context in
-            guard context.settled == nil, context.folders.unplanned.isEmpty else { return }
+            guard context.settled == nil, !context.folders.hasUnplanned else { return }
             context.settled = SettledModules(context.folders, context.serving, context.registry.table.contents.known)
         }
     }

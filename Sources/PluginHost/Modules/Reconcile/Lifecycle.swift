@@ -26,16 +26,16 @@ final class Lifecycle: Sendable {
     ///
     /// - Throws: `stagingFailed`; `hostStopped`.
     func start() throws(PluginError) {
-        // While other threads are running, it takes longer to unmap memory.
-        LinkedRecords.note()
         guard let disk = try begin() else { return }
+        // Meanwhile, another thread reads what earlier hosts have recorded.
+        LinkedRecords.note()
         retainThreads()
         // Linked modules are loaded before the folders are scanned, so that they keep the names they claim.
         whileGoing { context in
             context.disk = disk
             FolderScan.recover(context)
             LinkedModules(context: context).take()
-            context.reconcile()
+            if !context.folders.records.isEmpty { context.reconcile() }
             context.tellOwnProblems()
         }
         // The folders are watched before they are read, so that no change is missed in between.

@@ -22,8 +22,6 @@ struct Publication {
     private let unavailability: Unavailability
     /// The registered modules; `nil` if they stay the same.
     private let known: KnownModules?
-    /// The files of modules that become registered.
-    private let registered: [FileRecord]
     /// The modules that were registered before, whether or not they start.
     private let wasRegistered: KnownModules
 
@@ -43,14 +41,18 @@ struct Publication {
         (gone, rested) = (plan.gone, plan.rested)
         replaced = plan.leaving.filter { names.contains($0.name) }
         let present = context.registry.table.contents.known
-        let next = present.changed(to: plan.registered(after: present, in: context))
+        let next = plan.known ?? present.changed(to: plan.registered(after: present, in: context))
         known = next === present ? nil : next
         let unavailability = Unavailability(of: plan, context.folders, registered: present, then: known)
         self.unavailability = unavailability
         wasRegistered = present
+    }
+
+    /// The files of modules that become registered.
+    private var registered: [FileRecord] {
         let rest = known == nil ? [] : plan.resting
-        registered = rest.filter { candidate in
-            present.module(named: candidate.outline.name).map { !Plan.isSame($0, candidate.module) } ?? true
+        return rest.filter { candidate in
+            wasRegistered.module(named: candidate.outline.name).map { !Plan.isSame($0, candidate.module) } ?? true
         }
         .compactMap { unavailability.record($0.path) }
     }

@@ -9,8 +9,6 @@ struct Unavailability {
     private let names: Set<String>
     /// The records with new verdicts.
     let judged: [FileRecord]
-    /// The indices in ``judged``, by path.
-    private let judgedFiles: [PathKey: Int]
     /// The modules that were registered before and are removed without having started.
     let unregistered: [LoadedModule]
 
@@ -22,12 +20,10 @@ struct Unavailability {
         (self.plan, self.folders) = (plan, folders)
         let names = Set(plan.serving.map(\.outline.name))
         self.names = names
-        judged = plan.verdicts.compactMap { path, verdict in folders.records[path]?.decided(verdict) }
+        judged =
+            plan.judged
+            ?? plan.verdicts.compactMap { path, verdict in folders.records[path]?.decided(verdict) }
             .sorted(byBytesOf: \.path)
-        var judgedFiles: [PathKey: Int] = [:]
-        judgedFiles.reserveCapacity(judged.count)
-        for (index, record) in judged.enumerated() { judgedFiles[record.path] = index }
-        self.judgedFiles = judgedFiles
         guard let next else {
             unregistered = []
             return
@@ -37,15 +33,24 @@ struct Unavailability {
     }
 
     /// Returns the record of a file after the plan is carried out.
-    func record(_ path: String) -> FileRecord? { judgedFiles[path].map { judged[$0] } ?? folders.records[path] }
+    func record(_ path: String) -> FileRecord? { judgedRecord(path) ?? folders.records[path] }
+
+    private func judgedRecord(_ path: String) -> FileRecord? {
+        var (start, end) = (0, judged.count)
+        while start < end {
+            let middle = (start + end) / 2
+            if judged[middle].path.sortsByBytes(before: path) { start = middle + 1 } else { end = middle }
+        }
+        return start < judged.count && judged[start].path.hasBytes(of: path) ? judged[start] : nil
+    }
 
     /// Returns whether a module is no longer registered because its start has failed, which is reported as a failure.
     func hasFailed(_ module: LoadedModule) -> Bool { record(module.file)?.isFailure == true }
 
     /// The records of the files that are not served.
     private var refused: [FileRecord] {
-        let others = folders.unsettledRecords.filter { judgedFiles[$0.path] == nil }
-        return (others + judged.lazy.filter { !$0.isSettled }).filter { $0.error != nil }
+        let others = folders.unsettledRecords.filter { $0.error != nil && judgedRecord($0.path) == nil }
+        return plan.judged == nil ? others + judged.filter { !$0.isSettled && $0.error != nil } : others
     }
 
     func reason(of leaving: Served) -> String {

@@ -111,6 +111,12 @@ struct FileRecord: Sendable {
         }
     }
 
+    /// Whether the file contains no module, or one that was judged and is not settled.
+    var isUnsettled: Bool {
+        guard case .module(let loaded) = content else { return true }
+        return loaded.verdict != .undecided && !isSettled
+    }
+
     /// Whether the file is a library that a module needs.
     var isLibrary: Bool { if case .library = content { true } else { false } }
 

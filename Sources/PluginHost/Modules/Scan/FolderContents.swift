@@ -5,10 +5,15 @@ import PluginFile
 struct FolderContents: Sendable {
     /// The records of files, by path.
     private(set) var records = Records()
-    /// The paths of the files that do not contain a module, or one that neither serves nor is superseded.
+    /// The paths of the files that do not contain a module, or one that was judged and neither serves nor is superseded.
     private(set) var unsettled: Set<PathKey> = []
-    /// The paths of the files whose modules have changed since they were planned.
+    /// The paths of the files whose modules have changed since they were planned; incomplete if ``areAllUnplanned``.
     private(set) var unplanned: Set<PathKey> = []
+    /// Whether more than half of the files are new, so that all modules must be planned.
+    private(set) var areAllUnplanned = false
+    /// The records that have been added since there were none, in the order in which they were added; `nil` if there
+    /// have been other changes.
+    private var added: [FileRecord]?
     /// The records of route files and service files, by path.
     var declarations: [PathKey: DeclarationRecord] = [:]
     /// The problems of folders and of the data that the host keeps about them, by path.
@@ -50,23 +55,43 @@ struct FolderContents: Sendable {
     /// The records of the files in ``unsettled``.
     var unsettledRecords: some Sequence<FileRecord> { unsettled.lazy.compactMap { records[$0] } }
 
-    /// Prepares for this many records.
+    /// Whether there are files whose modules have changed since they were planned.
+    var hasUnplanned: Bool { areAllUnplanned || !unplanned.isEmpty }
+
+    /// All records in the order in which they were added, if nothing else has happened since there were none; otherwise
+    /// `nil`.
+    var newRecords: [FileRecord]? { added?.count == records.count ? added : nil }
+
+    /// Prepares for the records of a folder with this many files.
     mutating func reserveCapacity(_ count: Int) {
-        guard count > records.count * 2 else { return }
+        if records.isEmpty {
+            added = []
+            added?.reserveCapacity(count)
+        }
+        guard count > max(records.count * 2, 64) else { return }
         records.reserveCapacity(adding: count - records.count)
-        unsettled.reserveCapacity(count)
-        unplanned.reserveCapacity(count)
+        areAllUnplanned = true
     }
 
     mutating func put(_ record: FileRecord) {
-        judge(record)
-        unplanned.insert(record.path)
+        added?.append(record)
+        if !areAllUnplanned { unplanned.insert(record.path) }
+        set(record)
     }
 
     /// Replaces a record with one that has another verdict.
     mutating func judge(_ record: FileRecord) {
+        added = nil
+        set(record)
+    }
+
+    private mutating func set(_ record: FileRecord) {
         records[record.path] = record
-        if record.isSettled { unsettled.remove(PathKey(record.path)) } else { unsettled.insert(record.path) }
+        if record.isUnsettled {
+            unsettled.insert(record.path)
+        } else if !unsettled.isEmpty {
+            unsettled.remove(PathKey(record.path))
+        }
     }
 
     mutating func remove(_ path: String) {
@@ -74,12 +99,13 @@ struct FolderContents: Sendable {
         guard records.removeValue(forKey: path) != nil else { return }
         unsettled.remove(path)
         unplanned.insert(path)
+        added = nil
         hasNewAbsentees = true
     }
 
     /// Returns ``unplanned``, and empties it.
     mutating func takeUnplanned() -> Set<PathKey> {
-        defer { unplanned = [] }
+        defer { (unplanned, areAllUnplanned, added) = ([], false, nil) }
         return unplanned
     }
 

@@ -78,8 +78,9 @@ struct FolderWalk {
         while !folders.isEmpty || !links.isEmpty {
             let pending = folders.isEmpty ? links.removeFirst() : folders.removeFirst()
             var status = stat()
-            guard stat(pending.path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR,
-                seen.insert(Identity(device: status.st_dev, inode: status.st_ino)).inserted
+            guard stat(pending.path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { continue }
+            // Without subfolders, there is only one folder.
+            guard !includesSubfolders || seen.insert(Identity(device: status.st_dev, inode: status.st_ino)).inserted
             else { continue }
             guard pending.depth <= Self.depthLimit else {
                 fail(pending, "is more than \(Self.depthLimit) levels deep and is not scanned")
