@@ -6,10 +6,10 @@ import Work
 
 /// The calls whose instructions are counted, each made any number of times.
 enum CountedCall: String, CaseIterable {
-    case namedThree, namedThreeMade, namedOne, bound, asynchronous, url, service, event, eventOfProgram
+    case namedThree, namedThreeMade, namedOne, fromModule, bound, asynchronous, url, service, event, eventOfProgram
 
     func run(_ count: Int) throws {
-        let host = try PluginHost.bench(["BenchModule"])
+        let host = try PluginHost.bench(self == .fromModule ? ["BenchModule", "CallerModule"] : ["BenchModule"])
         let text = "A text that is no small string of Swift's."
         let three: Parameters = ["text": .string(text), "n": 7, "word": "word"]
         let one: Parameters = ["n": 7]
@@ -43,6 +43,8 @@ enum CountedCall: String, CaseIterable {
                         for _ in 0..<count { sum &+= try await host.call("Bench", "later", one).int ?? 0 }
                         return sum
                     })
+            case .fromModule:
+                return keep(try host.perform("Caller", "callBench", ["count": .int(count)]).int ?? 0)
             case .url: sum &+= try host.open("app://shop/detail/42?q=lamp&r=small").int ?? 0
             }
         }
@@ -124,7 +126,7 @@ struct Instructions {
     /// Copies this program and the module without debug information, which valgrind does not handle well.
     private static func stripped(in folder: String) throws -> String {
         let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
-        for file in [program, Opened.module("BenchModule")] {
+        for file in [program, Opened.module("BenchModule"), Opened.module("CallerModule")] {
             let copy = "\(folder)/\(URL(fileURLWithPath: file).lastPathComponent)"
             _ = try Program.run(["strip", "--strip-debug", "-o", copy, file], program: "/usr/bin/env")
         }

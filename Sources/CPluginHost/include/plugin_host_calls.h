@@ -58,6 +58,7 @@ typedef struct plugin_host_tally {
 
 #define PLUGIN_HOST_TALLIES 256          /* in a chunk */
 #define PLUGIN_HOST_TALLIES_CHUNKS 16384 /* per thread; numbers beyond are not counted */
+#define PLUGIN_HOST_PARAMETERS 8         /* events whose parameters a thread keeps */
 
 typedef struct plugin_host_thread {
     uint64_t epoch;      /* atomic: the registry's epoch while this thread reads the table, else 0 */
@@ -70,6 +71,7 @@ typedef struct plugin_host_thread {
     uint32_t spare_record;  /* one more than the index of a free record of the pool that this thread keeps, or 0 */
     plugin_host_tally **tallies; /* atomic chunks by number, created when they are needed */
     plugin_host_tally uncounted; /* for numbers for which there is no room */
+    void *parameters[PLUGIN_HOST_PARAMETERS]; /* see KeptParameters */
 } plugin_host_thread;
 
 /* The context of this thread. A signal handler reads it, so it is initial-exec. It is never allocated lazily inside the
@@ -100,6 +102,10 @@ __attribute__((always_inline)) static inline uint64_t plugin_host_count_call(plu
 static inline void plugin_host_count_error(plugin_host_thread *thread, uint32_t number) {
     plugin_host_tally *tally = plugin_host_tally_own(thread, number);
     __atomic_store_n(&tally->errors, tally->errors + 1, __ATOMIC_RELAXED);
+}
+/* Returns where the context of this thread keeps the parameters of an event, by the number of its endpoint. */
+static inline void **plugin_host_parameters(plugin_host_thread *thread, uint32_t number) {
+    return &thread->parameters[number % PLUGIN_HOST_PARAMETERS];
 }
 /* Returns the sum of the tallies with a number across all threads, including those that have ended. */
 plugin_host_tally plugin_host_tally_sum(uint32_t number);

@@ -81,7 +81,7 @@ struct Calls: Sendable {
         to receiver: Receiver
     ) -> plugin_token {
         guard let thread = ThreadContext.current, let record = thread.next, seesPublished(caller, thread),
-            caller.isProgram || asked.pointee.isSoundButForNames
+            caller.isProgram || asked.isSoundButForNames
         else { return dispatchSlow(asked, parent: parent, from: caller, mode: mode, to: receiver) }
         let parent = parent != 0 ? parent : thread.currentCall
         let found = enter(record, thread, parent: parent, from: caller) { find(asked, in: $0) }

@@ -45,6 +45,8 @@ extension plugin_value {
     /// Whether the value passes the check.
     @inline(__always)
     var isSound: Bool {
+        let isText = kind == PLUGIN_KIND_STRING
+        if isText, plugin_string(bytes: self.as.string, count: UInt64(count)).isASCII { return true }
         do throws(PluginError) { try check() } catch { return false }
         return true
     }
@@ -69,6 +71,31 @@ extension plugin_string {
     @inline(__always)
     var isThere: Bool { count == 0 || bytes != nil && count <= UInt32.max }
 
+    /// Whether the string has a pointer, and all bytes are ASCII.
+    @inline(__always)
+    fileprivate var isASCII: Bool {
+        guard let start = UnsafeRawPointer(bytes) else { return false }
+        let count = Int(truncatingIfNeeded: count)
+        guard count >= 8 else { return start.tail(from: 0, to: count) & Self.notASCII == 0 }
+        // The reads of the last bytes overlap those before.
+        var bits: UInt64
+        if count < 32 {
+            bits = start.word(at: 0) | start.word(at: count &- 8)
+            if count >= 16 { bits |= start.word(at: 8) | start.word(at: count &- 16) }
+        } else {
+            bits = start.words(at: count &- 32)
+            var offset = 0
+            while offset < count &- 32 {
+                bits |= start.words(at: offset)
+                offset &+= 32
+            }
+        }
+        return bits & Self.notASCII == 0
+    }
+
+    /// The bits that are not set in eight bytes of ASCII.
+    private static var notASCII: UInt64 { 0x8080_8080_8080_8080 }
+
     /// Checks the count and the pointer, and that the bytes are valid UTF-8.
     func check(_ what: String) throws(PluginError) {
         guard count > 0 else { return }
@@ -79,14 +106,12 @@ extension plugin_string {
             throw PluginError(
                 .invalidValue, "\(what) states a count of \(count) bytes; at most \(UInt32.max) are allowed.")
         }
-        // ASCII, eight bytes at a time; from the first other byte on, the standard library's validation.
+        if isASCII { return }
+        // From the first other byte on, the standard library's validation.
         let start = UnsafeRawPointer(bytes)
         let count = Int(count)
         var offset = 0
-        while offset &+ 8 <= count,
-            start.loadUnaligned(fromByteOffset: offset, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
-        { offset &+= 8 }
-        if offset &+ 8 > count, start.tail(from: offset, to: count) & 0x8080_8080_8080_8080 == 0 { return }
+        while offset &+ 8 <= count, start.word(at: offset) & Self.notASCII == 0 { offset &+= 8 }
         while offset < count, start.load(fromByteOffset: offset, as: UInt8.self) < 0x80 { offset &+= 1 }
         let rest = UnsafeBufferPointer(
             start: (start + offset).assumingMemoryBound(to: UInt8.self), count: count - offset)
@@ -109,28 +134,12 @@ extension plugin_request {
         return true
     }
 
-    /// Whether the request passes all checks; for a call by target and action, or of a bound action, all but those of
-    /// the names. If the action is found, its target and action are names that a module has declared, and so are the
-    /// names of parameters that match the declaration. Code that does not find the action checks everything
-    /// (``checkValues()``), and code that accepts other parameters checks their names (``checkKeys()``).
-    @inline(__always)
-    var isSoundButForNames: Bool {
-        guard address == PLUGIN_ADDRESS_BOUND || address == PLUGIN_ADDRESS_ACTION, size >= Self.smallestSize,
-            address == PLUGIN_ADDRESS_BOUND || target.isThere && action.isThere,
-            parameter_count <= Self.parametersMax, parameter_count == 0 || parameters != nil
-        else { return isSound }
-        for index in 0..<Int(truncatingIfNeeded: parameter_count) {
-            guard parameters[index].key.isThere, parameters[index].value.isSound else { return false }
-        }
-        return true
-    }
-
     /// Checks the names of the parameters.
     func checkKeys() throws(PluginError) {
         for index in 0..<Int(parameter_count) { try parameters[index].key.check("The name of a parameter") }
     }
 
-    private static var smallestSize: UInt32 { UInt32(MemoryLayout<plugin_request>.size) }
+    fileprivate static var smallestSize: UInt32 { UInt32(MemoryLayout<plugin_request>.size) }
 
     /// Checks a request of a module.
     func checkValues() throws(PluginError) {
@@ -166,5 +175,37 @@ extension plugin_request {
                     "Parameter \(key.isEmpty ? "number \(index + 1)" : "“\(key.shortened)”"): \(error.message)")
             }
         }
+    }
+}
+
+extension UnsafePointer<plugin_request> {
+    /// Whether the request passes all checks; for a call by target and action, or of a bound action, all but those of
+    /// the names. If the action is found, its target and action are names that a module has declared, and so are the
+    /// names of parameters that match the declaration. Code that does not find the action checks everything
+    /// (``plugin_request/checkValues()``), and code that accepts other parameters checks their names
+    /// (``plugin_request/checkKeys()``).
+    ///
+    /// The request is read in the units in which the caller has just written it; see
+    /// ``UnsafeMutablePointer/initialize(byWordsOf:)``.
+    @inline(never)
+    var isSoundButForNames: Bool {
+        let isBound = pointee.address == PLUGIN_ADDRESS_BOUND
+        guard isBound || pointee.address == PLUGIN_ADDRESS_ACTION, pointee.size >= plugin_request.smallestSize,
+            isBound || pointee.target.isThere && pointee.action.isThere,
+            pointee.parameter_count <= plugin_request.parametersMax,
+            pointee.parameter_count == 0 || pointee.parameters != nil
+        else { return pointee.isSound }
+        for entry in pointee.entries {
+            guard entry.key.isThere, entry.value.isSound else { return false }
+        }
+        return true
+    }
+}
+
+extension UnsafeRawPointer {
+    /// Returns the bits that are set in any of four words.
+    @inline(__always)
+    fileprivate func words(at offset: Int) -> UInt64 {
+        word(at: offset) | word(at: offset &+ 8) | word(at: offset &+ 16) | word(at: offset &+ 24)
     }
 }

@@ -153,12 +153,14 @@ extension Calls {
     ) {
         defer { program.retained?.release() }
         guard !delivery.isAtLimit else { return }
-        let parameters = parameters(of: post)
-        guard let several = program.retained else {
-            return deliver(post, parameters, to: program.handler, program.endpoint, thread, &delivery)
-        }
-        for handler in several.takeUnretainedValue().handlers where !delivery.isAtLimit {
-            deliver(post, parameters, to: handler.object, program.endpoint, thread, &delivery)
+        let number = program.endpoint._withUnsafeGuaranteedRef { $0.number }
+        thread.withParameters(post.entries, keptAs: number, host: self.program.hostTable) { parameters in
+            guard let several = program.retained else {
+                return deliver(post, parameters, to: program.handler, program.endpoint, thread, &delivery)
+            }
+            for handler in several.takeUnretainedValue().handlers where !delivery.isAtLimit {
+                deliver(post, parameters, to: handler.object, program.endpoint, thread, &delivery)
+            }
         }
     }
 

@@ -184,7 +184,7 @@ extension plugin_string {
 
 extension UnsafeRawPointer {
     @inline(__always)
-    fileprivate func word(at offset: Int) -> UInt64 { loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
+    func word(at offset: Int) -> UInt64 { loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
 
     /// Returns up to seven bytes as a number; different sequences of the same length give different numbers. Reads no
     /// bytes beyond them.
