@@ -74,7 +74,7 @@ import Testing
         do {
             let content = Content()
             freed = content
-            let callback = try host.callback { _ in
+            let callback = host.callback { _ in
                 withExtendedLifetime(content) { .null }
             }
             for _ in 0..<2 { try host.post("offered", ["callback": callback]) }
