@@ -26,23 +26,34 @@ swift_method __attribute__((weak)) void lock(uint32_t thread, swift_self mutex) 
 swift_method __attribute__((weak)) bool try_lock(swift_self mutex) __asm__(name_of_try_lock);
 swift_method __attribute__((weak)) void unlock(swift_self mutex) __asm__(name_of_unlock);
 
+static swift_method void (*next_lock)(uint32_t, swift_self);
+static swift_method bool (*next_try_lock)(swift_self);
+static swift_method void (*next_unlock)(swift_self);
+
+// Not when a Mutex is used: dlsym waits while the constructor of a library runs, which may wait for a Mutex.
+__attribute__((constructor)) static void find_next(void) {
+    next_lock = dlsym(RTLD_NEXT, name_of_lock);
+    next_try_lock = dlsym(RTLD_NEXT, name_of_try_lock);
+    next_unlock = dlsym(RTLD_NEXT, name_of_unlock);
+}
+
 swift_method void lock(uint32_t thread, swift_self mutex) {
-    swift_method void (*original)(uint32_t, swift_self) = dlsym(RTLD_NEXT, name_of_lock);
-    original(thread, mutex);
+    if (!next_lock) find_next(); // in the constructor of a library that the program needs
+    next_lock(thread, mutex);
     __tsan_acquire(mutex);
 }
 
 swift_method bool try_lock(swift_self mutex) {
-    swift_method bool (*original)(swift_self) = dlsym(RTLD_NEXT, name_of_try_lock);
-    bool is_locked = original(mutex);
+    if (!next_try_lock) find_next();
+    bool is_locked = next_try_lock(mutex);
     if (is_locked) __tsan_acquire(mutex);
     return is_locked;
 }
 
 swift_method void unlock(swift_self mutex) {
-    swift_method void (*original)(swift_self) = dlsym(RTLD_NEXT, name_of_unlock);
+    if (!next_unlock) find_next();
     __tsan_release(mutex);
-    original(mutex);
+    next_unlock(mutex);
 }
 
 #endif

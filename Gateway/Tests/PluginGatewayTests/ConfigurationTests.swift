@@ -93,7 +93,7 @@ import Testing
         let file = try write(
             """
             {"plugins": ["."], "listen": "127.0.0.1:1", "limits": {"body": 5, "calls": 6}, "timeouts": {"call": 7},
-             "host": {"restAfter": 60}}
+             "host": {"start": "lazy", "restAfter": 60}}
             """)
         let folder = try makeFolder()
         let read = try Serve.parse(["--config", file]).settings()

@@ -152,6 +152,28 @@ import Testing
         try await gateway.end()
     }
 
+    @Test func `a client that reads a small part of what its system holds is seen to read`() async throws {
+        let gateway = try await TestGateway([labModule.build()]) { configuration, _ in
+            (configuration.bodyLimit, configuration.writeTimeout) = (64 << 20, .milliseconds(1500))
+        }
+        let (text, port) = (String(repeating: "x", count: 16 << 20), gateway.port)
+        let count = try await onThread {
+            let socket = try RawSocket(port: port)
+            try socket.send(
+                "POST /call/Lab/echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                    + "Connection: close\r\nContent-Length: \(text.utf8.count + 12)\r\n\r\n{\"value\":\"\(text)\"}")
+            let end = ContinuousClock.now + .seconds(6)
+            var count = 0
+            while let part = socket.read(atMost: .now < end ? 16_384 : 65_536) {
+                count += part.count
+                if .now < end { usleep(50_000) }
+            }
+            return count
+        }
+        #expect(count > text.utf8.count)
+        try await gateway.end()
+    }
+
     @Test(arguments: ["application/json", "text/event-stream"])
     func `answers that nobody reads are bounded in all`(accept: String) async throws {
         let gateway = try await TestGateway([labModule.build()]) { configuration, _ in

@@ -116,18 +116,6 @@ import Testing
         }
     }
 
-    /// Makes a self-signed certificate.
-    private func makeCertificate(_ folder: String, _ name: String) async throws -> (certificate: String, key: String) {
-        let (certificate, key) = ("\(folder)/\(name).pem", "\(folder)/\(name)-key.pem")
-        let made = try await Program.run([
-            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
-            "2", "-subj", "/CN=localhost",
-            "-keyout", key, "-out", certificate,
-        ])
-        #expect(made.status == 0, "\(made.output)")
-        return (certificate, key)
-    }
-
     @Test func `with client certificates, only clients that have one are served`() async throws {
         let folder = try makeFolder()
         let server = try await makeCertificate(folder, "server")

@@ -3,7 +3,7 @@ import GatewayThreads
 import Synchronization
 import Testing
 
-@Suite struct RequestThreadTests {
+@Suite(.timeLimit(.minutes(10))) struct RequestThreadTests {
     /// Threads that count how many of them have been started.
     private final class Counted: Sendable {
         let started = Mutex(0)

@@ -60,6 +60,12 @@ typedef struct plugin_host_tally {
 #define PLUGIN_HOST_TALLIES_CHUNKS 16384 /* per thread; numbers beyond are not counted */
 #define PLUGIN_HOST_PARAMETERS 8         /* events whose parameters a thread keeps */
 
+/* What a thread keeps to pass the parameters of events on to the program's handlers: see KeptParameters. */
+typedef struct plugin_host_parameters {
+    void *kept;
+    uint64_t others; /* a hash of the names of the last parameters that were not the kept ones, or 0 */
+} plugin_host_parameters;
+
 typedef struct plugin_host_thread {
     uint64_t epoch;      /* atomic: the registry's epoch while this thread reads the table, else 0 */
     uint32_t depth;      /* synchronous calls that run on this thread */
@@ -71,7 +77,7 @@ typedef struct plugin_host_thread {
     uint32_t spare_record;  /* one more than the index of a free record of the pool that this thread keeps, or 0 */
     plugin_host_tally **tallies; /* atomic chunks by number, created when they are needed */
     plugin_host_tally uncounted; /* for numbers for which there is no room */
-    void *parameters[PLUGIN_HOST_PARAMETERS]; /* see KeptParameters */
+    plugin_host_parameters parameters[PLUGIN_HOST_PARAMETERS];
 } plugin_host_thread;
 
 /* The context of this thread. A signal handler reads it, so it is initial-exec. It is never allocated lazily inside the
@@ -104,7 +110,7 @@ static inline void plugin_host_count_error(plugin_host_thread *thread, uint32_t 
     __atomic_store_n(&tally->errors, tally->errors + 1, __ATOMIC_RELAXED);
 }
 /* Returns where the context of this thread keeps the parameters of an event, by the number of its endpoint. */
-static inline void **plugin_host_parameters(plugin_host_thread *thread, uint32_t number) {
+static inline plugin_host_parameters *plugin_host_parameters_of(plugin_host_thread *thread, uint32_t number) {
     return &thread->parameters[number % PLUGIN_HOST_PARAMETERS];
 }
 /* Returns the sum of the tallies with a number across all threads, including those that have ended. */

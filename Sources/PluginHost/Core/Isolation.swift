@@ -43,8 +43,9 @@ public struct Isolation: Sendable {
     public var stableTime: Duration = .seconds(60)
 
     /// How long a module must be idle before its process is ended: the module is then registered, and the next call
-    /// starts it again; at least 1 s, or `nil` for never. Applies to modules that declare `"stateless": true` and start
-    /// when they are first needed, so ``HostConfiguration/start`` must be `lazy`. Default: never. See <doc:KnownModules#What-is-put-to-rest>.
+    /// starts it; at least 1 s, or `nil` for never. Applies to modules that declare `"stateless": true` and start when
+    /// they are first needed, so ``HostConfiguration/start`` must be `lazy`. Default: never. See
+    /// <doc:KnownModules#What-is-put-to-rest>.
     public var restAfter: Duration?
 
     /// Whether a process that crashes writes to its standard error which code was running, as lines "address OFFSET

@@ -86,7 +86,7 @@ public final class PluginHost: Sendable {
             throw PluginError(
                 .invalidConfiguration,
                 "The setting isolation.restAfter is \(time), but modules are put to rest only if they start when they are "
-                    + "needed. Set start to .lazy (--lazy), or restAfter to nil.")
+                    + "needed. Set start to .lazy (--lazy), or omit restAfter.")
         }
     }
 

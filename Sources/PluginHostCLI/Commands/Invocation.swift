@@ -31,6 +31,8 @@ struct Invocation: Sendable {
         configuration.watches = false
         // The command needs the modules now.
         configuration.hookPatience = configuration.hookTimeout
+        // A setting for 'run --lazy' may come from a configuration file.
+        if configuration.start != .lazy { configuration.isolation.restAfter = nil }
         return try LocalHost(starting: configuration)
     }
 

@@ -1,3 +1,4 @@
+import CPluginHost
 import PluginABI
 import Synchronization
 import Testing
@@ -11,8 +12,8 @@ import Testing
         let host = try TestHost([]).host
         let got = Mutex<[[String: Value]]>([])
         let subscription = host.on("sold") { parameters in got.withLock { $0.append(parameters) } }
-        for count in 0..<3 { try host.post("sold", ["item": "tea", "count": count]) }
-        #expect(got.withLock { $0 } == (0..<3).map { ["item": "tea", "count": .int($0)] })
+        for count in 0..<5 { try host.post("sold", ["item": "tea", "count": count]) }
+        #expect(got.withLock { $0 } == (0..<5).map { ["item": "tea", "count": .int($0)] })
         subscription.cancel()
     }
 
@@ -24,8 +25,8 @@ import Testing
             if rest > 0 { try host?.post("counted", ["rest": rest - 1]) }
             got.withLock { $0.append(parameters["rest"]) }
         }
-        for _ in 0..<2 { #expect(try host.post("counted", ["rest": 3]).failures.isEmpty) }
-        #expect(got.withLock { $0 } == [0, 1, 2, 3, 0, 1, 2, 3])
+        for _ in 0..<3 { #expect(try host.post("counted", ["rest": 3]).failures.isEmpty) }
+        #expect(got.withLock { $0 } == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3])
         subscription.cancel()
     }
 
@@ -36,8 +37,8 @@ import Testing
             got.withLock { $0.append(parameters) }
             throw PluginError("full", "No space left.")
         }
-        for count in 0..<2 { #expect(try host.post("sold", ["count": count]).failures.count == 1) }
-        #expect(got.withLock { $0 } == [["count": 0], ["count": 1]])
+        for count in 0..<4 { #expect(try host.post("sold", ["count": count]).failures.count == 1) }
+        #expect(got.withLock { $0 } == (0..<4).map { ["count": .int($0)] })
         subscription.cancel()
     }
 
@@ -66,6 +67,30 @@ import Testing
         for subscription in subscriptions { subscription.cancel() }
     }
 
+    /// The names of the parameters that this thread keeps.
+    private var kept: [Set<String>] {
+        let pointer = ThreadContext.current.pointer
+        return (0..<UInt32(PLUGIN_HOST_PARAMETERS)).compactMap { number in
+            let kept = plugin_host_parameters_of(pointer, number)!.pointee.kept
+            return kept.map { Set($0.assumingMemoryBound(to: KeptParameters.self).pointee.values.keys) }
+        }
+    }
+
+    @Test func `Parameters are kept if they come twice in a row, and give way only to others that do`() throws {
+        let host = try TestHost([]).host
+        let subscription = host.on("sold") { _ in }
+        let (first, other): (Parameters, Parameters) = (["keptFirst": 1], ["keptOther": 2])
+        try host.post("sold", first)
+        #expect(!kept.contains(["keptFirst"]))
+        try host.post("sold", first)
+        #expect(kept.contains(["keptFirst"]))
+        for parameters in [other, first, other, first, [:], [:], other, [:]] { try host.post("sold", parameters) }
+        #expect(kept.contains(["keptFirst"]) && !kept.contains(["keptOther"]) && !kept.contains([]))
+        for _ in 0..<2 { try host.post("sold", other) }
+        #expect(!kept.contains(["keptFirst"]) && kept.contains(["keptOther"]))
+        subscription.cancel()
+    }
+
     @Test func `Nothing keeps what a parameter refers to when the event is over`() throws {
         let host = try TestHost([]).host
         final class Content: Sendable {}
@@ -77,7 +102,7 @@ import Testing
             let callback = host.callback { _ in
                 withExtendedLifetime(content) { .null }
             }
-            for _ in 0..<2 { try host.post("offered", ["callback": callback]) }
+            for _ in 0..<3 { try host.post("offered", ["callback": callback]) }
         }
         #expect(freed == nil)
         subscription.cancel()

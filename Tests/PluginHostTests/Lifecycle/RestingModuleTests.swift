@@ -315,7 +315,7 @@ import Testing
         #expect(short?.message.contains("isolation.restAfter is 0.999 seconds. It must be at least 1 second") == true)
         let useless = #expect(throws: PluginError.self) { try makeHost([]) { $0.start = .eager } }
         #expect(useless?.code == .invalidConfiguration)
-        #expect(useless?.message.contains("Set start to .lazy (--lazy), or restAfter to nil.") == true)
+        #expect(useless?.message.contains("Set start to .lazy (--lazy), or omit restAfter.") == true)
     }
 
     @Test func `The generations of a module that rests share what was read from its file`() throws {

@@ -130,7 +130,12 @@ final class Departures: Sendable {
         }
     }
 
-    func left(_ id: ObjectIdentifier) {
+    /// Notes an event of a connection, which may be that the client has closed its sending half.
+    func note(_ event: Any, of channel: any Channel) {
+        if case .inputClosed? = event as? ChannelEvent { left(ObjectIdentifier(channel)) }
+    }
+
+    private func left(_ id: ObjectIdentifier) {
         state.withLock { $0.connections[id] }?.leave()
     }
 

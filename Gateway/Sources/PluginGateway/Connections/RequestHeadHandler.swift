@@ -2,7 +2,8 @@ import NIOCore
 import NIOHTTP1
 
 /// Handles what can no longer be seen once a request has been read: the form of its target, and that its client waits
-/// before it sends the body (`Expect: 100-continue`).
+/// before it sends the body (`Expect: 100-continue`). And that the client closes its sending half: with TLS, that cannot be
+/// seen nearer to the network.
 ///
 /// Used on the thread of its connection only.
 final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @unchecked Sendable {
@@ -11,17 +12,16 @@ final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
+    private let departures: Departures
     private let bodyLimit: Int
     /// How many requests have no complete response yet.
     private var unanswered = 0
 
-    init(bodyLimit: Int) { self.bodyLimit = bodyLimit }
+    init(_ departures: Departures, bodyLimit: Int) { (self.departures, self.bodyLimit) = (departures, bodyLimit) }
 
-    /// Adds a handler behind the one that reads requests.
-    static func add(to context: ChannelHandlerContext, bodyLimit: Int) {
-        let pipeline = context.pipeline.syncOperations
-        guard let reader = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self) else { return }
-        try? pipeline.addHandler(RequestHeadHandler(bodyLimit: bodyLimit), position: .after(reader))
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        departures.note(event, of: context.channel)
+        context.fireUserInboundEventTriggered(event)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

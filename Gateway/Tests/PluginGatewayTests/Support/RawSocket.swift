@@ -49,8 +49,8 @@ final class RawSocket: Sendable {
     }
 
     /// Reads what has arrived; `nil` at the end.
-    func read() -> [UInt8]? {
-        var buffer = [UInt8](repeating: 0, count: 65_536)
+    func read(atMost limit: Int = 65_536) -> [UInt8]? {
+        var buffer = [UInt8](repeating: 0, count: limit)
         let count = recv(descriptor, &buffer, buffer.count, 0)
         return count > 0 ? Array(buffer[..<count]) : nil
     }

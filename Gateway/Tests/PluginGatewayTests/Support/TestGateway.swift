@@ -36,10 +36,12 @@ final class TestGateway: Sendable {
     ///   - wanted: The port to listen on; 0 for any free port.
     ///   - log: The log of the gateway.
     ///   - loops: The event loops of the connections.
+    ///   - server: Makes the server, with a handler for each connection; `nil` for one of HTTP/1.
     ///   - configure: Changes the settings of the gateway and the host.
     init(
         _ modules: [String], tracer: any Tracer = NoOpTracer(), port wanted: Int = 0, logger log: Logger? = nil,
         loops: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
+        server: ((@escaping @Sendable () -> any RemovableChannelHandler) throws -> HTTPServerBuilder)? = nil,
         _ configure: (inout GatewayConfiguration, inout HostConfiguration) -> Void = { _, _ in }
     ) async throws {
         folder = try makeFolder()
@@ -59,9 +61,11 @@ final class TestGateway: Sendable {
         gateway = PluginGateway(PluginHost(host), configuration, tracer: tracer, logger: log ?? logger)
         let (ports, gateway) = (Ports(), gateway)
         self.ports = ports
+        let builder =
+            try server?({ gateway.connectionHandler })
+            ?? .http1(configuration: .init(additionalChannelHandlers: [gateway.connectionHandler]))
         let application = Application(
-            responder: gateway.responder,
-            server: .http1(configuration: .init(additionalChannelHandlers: [gateway.connectionHandler])),
+            responder: gateway.responder, server: builder,
             configuration: .init(address: .hostname("127.0.0.1", port: wanted)),
             onServerRunning: { channel in ports.port.withLock { $0 = channel.localAddress?.port } },
             eventLoopGroupProvider: .shared(loops), logger: logger)

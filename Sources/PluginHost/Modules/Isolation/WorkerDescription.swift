@@ -12,11 +12,10 @@ enum WorkerDescription {
     ///   - process: The process that runs the functions; `nil` if they are not called.
     /// - Returns: `nil` if the message is not valid.
     static func make(_ message: plugin_wire_message, _ process: WorkerProcess?) -> UnsafePointer<plugin_module>? {
-        // The process can write to the message while it is read.
-        var message = message
-        guard plugin_wire_copy(&message, UInt32(PLUGIN_WIRE_DESCRIPTION_MIB) << 20) == 0 else { return nil }
-        defer { plugin_wire_dispose(&message) }
-        return read(message, process).map(UnsafePointer.immortal)
+        let isTooLong = withUnsafePointer(to: message) {
+            plugin_wire_measure($0) > UInt32(PLUGIN_WIRE_DESCRIPTION_MIB) << 20
+        }
+        return isTooLong ? nil : read(message, process).map(UnsafePointer.immortal)
     }
 
     private static func read(_ message: plugin_wire_message, _ process: WorkerProcess?) -> plugin_module? {
