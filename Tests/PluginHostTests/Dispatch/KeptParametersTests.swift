@@ -69,7 +69,7 @@ import Testing
 
     /// The names of the parameters that this thread keeps.
     private var kept: [Set<String>] {
-        let pointer = ThreadContext.current.pointer
+        guard let pointer = ThreadContext.current?.pointer else { return [] }
         return (0..<UInt32(PLUGIN_HOST_PARAMETERS)).compactMap { number in
             let kept = plugin_host_parameters_of(pointer, number)!.pointee.kept
             return kept.map { Set($0.assumingMemoryBound(to: KeptParameters.self).pointee.values.keys) }

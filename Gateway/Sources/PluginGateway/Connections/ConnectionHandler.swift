@@ -140,7 +140,7 @@ final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler, @
 }
 
 /// Adds the handlers that a connection needs, each in its place, and then removes itself.
-final class ConnectionSetup: ChannelInboundHandler, RemovableChannelHandler {
+final class ConnectionSetup: ChannelInboundHandler, RemovableChannelHandler, Sendable {
     typealias InboundIn = NIOAny
 
     private let departures: Departures

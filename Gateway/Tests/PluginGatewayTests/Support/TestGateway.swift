@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import HTTPTypes
 import Hummingbird
+import HummingbirdCore
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -26,6 +27,12 @@ final class TestGateway: Sendable {
         let port = Mutex<Int?>(nil)
     }
 
+    /// A server other than that of HTTP/1.
+    struct Server {
+        /// - Parameter handler: Makes the gateway's handler for a connection.
+        let make: (_ handler: @escaping @Sendable () -> any RemovableChannelHandler) throws -> HTTPServerBuilder
+    }
+
     /// The sample modules.
     static let samples = ["ModuleA", "ModuleB", "ModuleC"].map { "\(buildFolder)/lib\($0).so" }
 
@@ -36,12 +43,12 @@ final class TestGateway: Sendable {
     ///   - wanted: The port to listen on; 0 for any free port.
     ///   - log: The log of the gateway.
     ///   - loops: The event loops of the connections.
-    ///   - server: Makes the server, with a handler for each connection; `nil` for one of HTTP/1.
+    ///   - server: The server; `nil` for one of HTTP/1.
     ///   - configure: Changes the settings of the gateway and the host.
     init(
         _ modules: [String], tracer: any Tracer = NoOpTracer(), port wanted: Int = 0, logger log: Logger? = nil,
         loops: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
-        server: ((@escaping @Sendable () -> any RemovableChannelHandler) throws -> HTTPServerBuilder)? = nil,
+        server: Server? = nil,
         _ configure: (inout GatewayConfiguration, inout HostConfiguration) -> Void = { _, _ in }
     ) async throws {
         folder = try makeFolder()
@@ -62,7 +69,7 @@ final class TestGateway: Sendable {
         let (ports, gateway) = (Ports(), gateway)
         self.ports = ports
         let builder =
-            try server?({ gateway.connectionHandler })
+            try server?.make { gateway.connectionHandler }
             ?? .http1(configuration: .init(additionalChannelHandlers: [gateway.connectionHandler]))
         let application = Application(
             responder: gateway.responder, server: builder,
