@@ -23,7 +23,7 @@ enum Group: String, CaseIterable {
         case .threads: return try effort.referenced { try Threads(effort).rows() }
         case .replacing: return try effort.referenced { try Replacing(effort).rows() }
         case .start: return try Start(effort).rows()
-        case .known: return try effort.referenced { try Known(effort).rows() }
+        case .known: return try Known(effort).rows()
         case .memory: return try effort.referenced { try Memory(effort).rows() }
         case .arrival: return try Arrival(effort).rows()
         case .isolated:

@@ -8,8 +8,11 @@ struct Known {
     init(_ effort: Effort) { self.effort = effort }
 
     func rows() throws -> [Row] {
-        try sizes.map(start) + [("PlainModule", "C", 5.0), ("NumberedModule", "Swift", 15.0)].map(firstCall)
-            + sizes.map(end)
+        var rows = try sizes.flatMap { size in try effort.referenced { [try start(size)] } }
+        for (module, language, limit) in [("PlainModule", "C", 5.0), ("NumberedModule", "Swift", 15.0)] {
+            rows += try effort.referenced { [try firstCall(module, language, limit)] }
+        }
+        return rows + (try sizes.flatMap { size in try effort.referenced { [try end(size)] } })
     }
 
     private var sizes: [Int] { effort.isCheck ? [3] : [10, 1_000] }
