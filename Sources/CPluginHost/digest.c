@@ -16,25 +16,23 @@ static uint64_t word_at(const unsigned char *bytes) {
 
 plugin_host_digest plugin_host_digest_begin(uint64_t size) {
     uint64_t seed = size ^ 0x9E3779B97F4A7C15;
-    return (plugin_host_digest){{seed, ~seed, seed + 1, ~seed - 1}};
+    return (plugin_host_digest){
+        {seed, ~seed, seed + 1, ~seed - 1, seed + 2, ~seed - 2, seed + 3, ~seed - 3}};
 }
 
 void plugin_host_digest_mix(plugin_host_digest *digest, const void *bytes, size_t count) {
     const unsigned char *next = bytes;
-    uint64_t a = digest->lanes[0], b = digest->lanes[1], c = digest->lanes[2], d = digest->lanes[3];
-    for (; count >= 32; next += 32, count -= 32) {
-        a = mixed(a, word_at(next));
-        b = mixed(b, word_at(next + 8));
-        c = mixed(c, word_at(next + 16));
-        d = mixed(d, word_at(next + 24));
+    plugin_host_digest state = *digest;
+    for (; count >= 64; next += 64, count -= 64) {
+        for (int lane = 0; lane < 8; lane++) state.lanes[lane] = mixed(state.lanes[lane], word_at(next + 8 * lane));
     }
-    for (; count >= 8; next += 8, count -= 8) a = mixed(a, word_at(next));
+    for (; count >= 8; next += 8, count -= 8) state.lanes[0] = mixed(state.lanes[0], word_at(next));
     if (count > 0) {
         uint64_t rest = 0;
         while (count-- > 0) rest = rest << 8 | *next++;
-        b = mixed(b, rest);
+        state.lanes[1] = mixed(state.lanes[1], rest);
     }
-    *digest = (plugin_host_digest){{a, b, c, d}};
+    *digest = state;
 }
 
 void plugin_host_digest_mix_word(plugin_host_digest *digest, uint64_t word) {
@@ -42,5 +40,7 @@ void plugin_host_digest_mix_word(plugin_host_digest *digest, uint64_t word) {
 }
 
 uint64_t plugin_host_digest_value(plugin_host_digest digest) {
-    return mixed(mixed(digest.lanes[0], digest.lanes[1]), mixed(digest.lanes[2], digest.lanes[3]));
+    uint64_t value = digest.lanes[0];
+    for (int lane = 1; lane < 8; lane++) value = mixed(value, digest.lanes[lane]);
+    return value;
 }

@@ -5,16 +5,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The state of a digest. It mixes four words at a time, each into a lane of its own, so that a processor can multiply
+/* The state of a digest. It mixes eight words at a time, each into a lane of its own, so that a processor can multiply
  * them in parallel. */
 typedef struct plugin_host_digest {
-    uint64_t lanes[4];
+    uint64_t lanes[8];
 } plugin_host_digest;
 
 /* Begins the digest of a file of `size` bytes. */
 plugin_host_digest plugin_host_digest_begin(uint64_t size);
 
-/* Adds the next `count` bytes: a multiple of 32, except in the last call. */
+/* Adds the next `count` bytes: a multiple of 64, except in the last call. */
 void plugin_host_digest_mix(plugin_host_digest *digest, const void *bytes, size_t count);
 
 void plugin_host_digest_mix_word(plugin_host_digest *digest, uint64_t word);

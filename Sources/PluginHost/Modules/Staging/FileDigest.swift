@@ -9,7 +9,7 @@ struct FileDigest {
 
     var value: UInt64 { plugin_host_digest_value(state) }
 
-    /// Adds the next part of the file. Its length must be a multiple of 32 bytes, unless it is the last part.
+    /// Adds the next part of the file. Its length must be a multiple of 64 bytes, unless it is the last part.
     mutating func mix(_ bytes: UnsafeRawBufferPointer) {
         plugin_host_digest_mix(&state, bytes.baseAddress, bytes.count)
     }

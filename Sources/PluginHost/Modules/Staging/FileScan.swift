@@ -48,15 +48,20 @@ struct FileScan {
     /// Stages and opens files. Returns those for which there is more to do. If they are scanned first, all are staged
     /// before the first one is opened.
     func open(_ records: [FileRecord], evenIfSame: Bool = false) -> [OpenedFile] {
+        let records = evenIfSame ? records : records.filter { !registers($0) }
+        let copies = CopiesAhead(
+            records.map(\.path), disk.staging, checkTrust: !context.configuration.trustsEveryone)
+        defer { copies.end() }
         guard let scan = disk.scan else {
-            return records.compactMap { record in
+            return records.enumerated().compactMap { index, record in
                 attempt(record) { () throws(PluginError) in
-                    try stage(record, evenIfSame: evenIfSame).map { (file) throws(PluginError) in try open(file) }
+                    let staged = try stage(record, evenIfSame: evenIfSame, copies, index)
+                    return try staged.map { (file) throws(PluginError) in try open(file) }
                 }
             }
         }
-        let staged = records.compactMap { record in
-            attempt(record) { () throws(PluginError) in try stage(record, evenIfSame: evenIfSame) }
+        let staged = records.enumerated().compactMap { index, record in
+            attempt(record) { () throws(PluginError) in try stage(record, evenIfSame: evenIfSame, copies, index) }
         }
         let scanned = staged.filter { disk.workers.leaveToScan($0.suggestedName, known: $0.knownName) }
         let findings = scan.open(scanned.map(\.file))
@@ -89,17 +94,27 @@ struct FileScan {
         }
     }
 
-    /// Stages a file. Returns `nil` if there is nothing more to do.
-    private func stage(_ record: FileRecord, evenIfSame: Bool) throws(PluginError) -> Staged? {
-        var record = record
-        let path = record.path
-        if !evenIfSame, context.folders.records[path]?.loaded == nil, let module = context.sealedModule(at: path) {
+    /// Registers the module in a file that tells enough about it and need not be copied. Returns false if there is none.
+    private func registers(_ record: FileRecord) -> Bool {
+        context.core.profiler.measure(.loading, record.path) {
+            guard context.folders.records[record.path]?.loaded == nil,
+                let module = context.sealedModule(at: record.path)
+            else { return false }
+            var record = record
             record.identity = module.staged.identity
             context.folders.put(record.with(.module(.init(module: module))))
-            return nil
+            return true
         }
+    }
+
+    /// Stages a file. Returns `nil` if there is nothing more to do.
+    private func stage(
+        _ record: FileRecord, evenIfSame: Bool, _ copies: CopiesAhead, _ index: Int
+    ) throws(PluginError) -> Staged? {
+        var record = record
+        let path = record.path
         try requireFree(for: path)
-        guard var staged = try disk.staging.stage(path: path, checkTrust: !context.configuration.trustsEveryone) else {
+        guard let begun = try copies.take(index), var staged = try disk.staging.finish(begun) else {
             // The file may end up with the content it already has; then nothing is loaded or reported again.
             if let loaded = context.folders.records[path]?.loaded { record.keepModule(loaded, isBeingWritten: true) }
             context.folders.put(record)

@@ -79,18 +79,32 @@ final class Staging: Sendable {
         if !wasClosed { folder.remove() }
     }
 
+    /// The copy of a module's own file, without libraries.
+    struct Begun: Sendable {
+        fileprivate let file: Copy
+        fileprivate let folder: String
+        fileprivate var trusted: TrustedFolders
+        fileprivate let checkTrust: Bool
+    }
+
     /// Copies a module and the libraries that it finds through `$ORIGIN`, and checks the copies.
+    ///
+    /// - Returns: `nil` if the file is still being written. Stage it again when it has been closed.
+    /// - Throws: The errors of ``begin(path:checkTrust:)`` and ``finish(_:as:)``.
+    func stage(path: String, checkTrust: Bool, as original: String? = nil) throws(PluginError) -> StagedFile? {
+        guard let begun = try begin(path: path, checkTrust: checkTrust) else { return nil }
+        return try finish(begun, as: original)
+    }
+
+    /// Copies the file of a module, and checks the copy.
     ///
     /// The file is opened once, without blocking. It is not copied if its headers and tables are not those of a module.
     /// None of its code runs.
     ///
-    /// - Parameters:
-    ///   - checkTrust: Whether to reject files that users other than root and this user can write.
-    ///   - original: The file that `path` is a copy of; `nil` if `path` is the original.
-    /// - Returns: `nil` if the file is still being written. Stage it again when it has been closed.
-    /// - Throws: `unreadable`, `untrusted`, `invalidFile`, `stagingFailed`; `conflict` if the module brings along
-    ///   another library with a name that is already used in this process.
-    func stage(path: String, checkTrust: Bool, as original: String? = nil) throws(PluginError) -> StagedFile? {
+    /// - Parameter checkTrust: Whether to reject files that users other than root and this user can write.
+    /// - Returns: `nil` if the file is still being written.
+    /// - Throws: `unreadable`, `untrusted`, `invalidFile`, `stagingFailed`.
+    func begin(path: String, checkTrust: Bool) throws(PluginError) -> Begun? {
         let folder = "\(self.folder.path)/\(nextNumber())"
         var isKept = false
         defer { if !isKept { remove(folder) } }
@@ -102,6 +116,21 @@ final class Staging: Sendable {
         if checkTrust { try trusted.check(linkAt: path) }
         guard let file = try copy(path, to: "\(folder)/\(name)", checkTrust) else { return nil }
         try file.image.requireEntry(path: path)
+        isKept = true
+        return Begun(file: file, folder: folder, trusted: trusted, checkTrust: checkTrust)
+    }
+
+    /// Copies the libraries that a module finds through `$ORIGIN`, and checks the copies.
+    ///
+    /// - Parameter original: The file that the module's path is a copy of; `nil` if it is the original.
+    /// - Returns: `nil` if a library is still being written. Stage the module again when it has been closed.
+    /// - Throws: `unreadable`, `untrusted`, `invalidFile`, `stagingFailed`; `conflict` if the module brings along
+    ///   another library with a name that is already used in this process.
+    func finish(_ begun: Begun, as original: String? = nil) throws(PluginError) -> StagedFile? {
+        let (file, folder, checkTrust, path) = (begun.file, begun.folder, begun.checkTrust, begun.file.original)
+        var trusted = begun.trusted
+        var isKept = false
+        defer { if !isKept { remove(folder) } }
         var companions = try Companions(of: file, root: folder)
         defer { state.withLock { $0.work.lookups += companions.lookups } }
         var size = file.size
@@ -149,6 +178,9 @@ final class Staging: Sendable {
         }
         throw PluginError(.unreadable, "\(path) is being written. Wait until its writer closes it.")
     }
+
+    /// Removes a copy to which nothing was added.
+    func discard(_ begun: Begun) { remove(begun.folder) }
 
     /// Removes a copy that was not opened. The names of its libraries can be used again.
     func discard(_ file: StagedFile) { remove(file.folder) }

@@ -1,0 +1,59 @@
+import Foundation
+import PluginABI
+import Testing
+
+@testable import PluginHost
+@testable import TestSupport
+
+/// Copies that are made while earlier ones are opened.
+@Suite struct CopiesAheadTests {
+    let folder: TemporaryFolder
+    let staging: Staging
+
+    init() throws {
+        folder = try TemporaryFolder()
+        try folder.folder("plugins")
+        staging = try Staging(base: "\(folder.path)/staging")
+    }
+
+    private func modules(_ count: Int) throws -> [String] {
+        let module = CFixture.build(CFixture.entry)
+        return try (0..<count).map { try folder.copy(module, as: "plugins/\($0).so") }
+    }
+
+    private var copies: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: staging.path) } }
+
+    @Test func `Each file gets its own copy, or its own error`() throws {
+        var paths = try modules(40)
+        for index in [3, 20, 39] { paths[index] = try folder.file("plugins/bad\(index).so", Data("no module".utf8)) }
+        let ahead = CopiesAhead(paths, staging, checkTrust: true)
+        defer { ahead.end() }
+        for (index, path) in paths.enumerated() {
+            if [3, 20, 39].contains(index) {
+                let error = #expect(throws: PluginError.self) { try ahead.take(index) }
+                #expect(error?.code == .invalidFile && error?.message.contains(path) == true)
+            } else {
+                let staged = try #require(try staging.finish(try #require(try ahead.take(index))))
+                #expect(staged.original == path && FileManager.default.contentsEqual(atPath: staged.path, andPath: path))
+            }
+        }
+    }
+
+    @Test func `Only a few files are copied ahead, and copies that are not taken are removed`() throws {
+        let paths = try modules(100)
+        let ahead = CopiesAhead(paths, staging, checkTrust: true)
+        let first = try #require(try staging.finish(try #require(try ahead.take(0))))
+        #expect(staging.work.copies <= 16)
+        // Some are not opened.
+        let other = try #require(try staging.finish(try #require(try ahead.take(30))))
+        #expect(staging.work.copies <= 40)
+        ahead.end()
+        let folders = [first, other].map { ($0.folder as NSString).lastPathComponent }
+        #expect(try copies.sorted() == folders.sorted())
+    }
+
+    @Test func `Without files, nothing is copied`() throws {
+        CopiesAhead([], staging, checkTrust: true).end()
+        #expect(try staging.work.copies == 0 && copies.isEmpty)
+    }
+}
