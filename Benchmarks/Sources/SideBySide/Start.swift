@@ -33,7 +33,7 @@ struct Start {
             Row.Other(name: "stat", value: stat.median),
         ]
         row.peer = "start"
-        row.goal = Goal(timesFloor: 2)
+        row.goal = Goal(timesFloor: 1.5)
         return row
     }
 

@@ -34,7 +34,8 @@ import Testing
                 #expect(error?.code == .invalidFile && error?.message.contains(path) == true)
             } else {
                 let staged = try #require(try staging.finish(try #require(try ahead.take(index))))
-                #expect(staged.original == path && FileManager.default.contentsEqual(atPath: staged.path, andPath: path))
+                #expect(staged.original == path)
+                #expect(FileManager.default.contentsEqual(atPath: staged.path, andPath: path))
             }
         }
     }
@@ -49,11 +50,11 @@ import Testing
         #expect(staging.work.copies <= 40)
         ahead.end()
         let folders = [first, other].map { ($0.folder as NSString).lastPathComponent }
-        #expect(try copies.sorted() == folders.sorted())
+        #expect(try copies.filter { Int($0) != nil }.sorted() == folders.sorted())
     }
 
     @Test func `Without files, nothing is copied`() throws {
         CopiesAhead([], staging, checkTrust: true).end()
-        #expect(try staging.work.copies == 0 && copies.isEmpty)
+        #expect(staging.work.copies == 0)
     }
 }
