@@ -45,7 +45,7 @@ struct Arrival {
             times.append((now() - start) / 1e6)
         }
         let stat = try Once.stat.apart(folder).time / 1e6
-        var median = Row("new file to first call, median", size: size, unit: "ms", ours: times.median)
+        var median = Row("new file to first call, median", size: size, unit: "ms", of: times)
         median.goal = Goal(atMost: 15, growth: 1.3)
         var last = Row("new file to first call, 99th percentile", size: size, unit: "ms", ours: times.quantile(0.99))
         last.goal = Goal(atMost: 40)

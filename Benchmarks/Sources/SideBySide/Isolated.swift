@@ -27,7 +27,7 @@ struct Isolated {
             usleep(1_000)
             floor.append(try timed { try echo.turn() })
         }
-        var row = Row("isolated call after a pause, median", unit: "µs", ours: ours.median / 1e3)
+        var row = Row("isolated call after a pause, median", unit: "µs", of: ours.map { $0 / 1e3 })
         row.floors = [Row.Other(name: "a socket pair's round trip", value: floor.median / 1e3)]
         row.goal = Goal(timesFloor: 1.2)
         return row
@@ -95,12 +95,12 @@ struct Isolated {
                 memory.append(try Self.privateKiB(process))
             }
             let floors = [Row.Other(name: "posix_spawn of a program that does nothing", value: floor.median)]
-            var start = Row("isolated module in \(language), start to described", unit: "ms", ours: starts.median)
+            var start = Row("isolated module in \(language), start to described", unit: "ms", of: starts)
             start.floors = floors
             start.goal = Goal(atMost: limit)
-            var restart = Row("isolated module in \(language), restart", unit: "ms", ours: restarts.median)
+            var restart = Row("isolated module in \(language), restart", unit: "ms", of: restarts)
             restart.floors = floors
-            var own = Row("isolated module in \(language), private memory", unit: "KiB", ours: memory.median)
+            var own = Row("isolated module in \(language), private memory", unit: "KiB", of: memory)
             own.goal = Goal(atMost: 1_536)
             return [start, restart, own]
         }

@@ -27,7 +27,7 @@ struct Known {
             ours.append(try Once.known.apart(folder).time / 1e6)
             stat.append(try Once.stat.apart(folder).time / 1e6)
         }
-        var row = Row("start with known Swift modules", size: size, unit: "ms", ours: ours.median)
+        var row = Row("start with known Swift modules", size: size, unit: "ms", of: ours)
         row.floors = [Row.Other(name: "walk and stat", value: stat.median)]
         row.peer = "known"
         row.goal = Goal(atMost: 10)
@@ -50,7 +50,7 @@ struct Known {
             ours.append(try Once.firstCall.apart(folder).time / 1e6)
             floor.append(try Once.copyAndOpen.apart(folder).time / 1e6)
         }
-        var row = Row("first call of a known module in \(language)", unit: "ms", ours: ours.median)
+        var row = Row("first call of a known module in \(language)", unit: "ms", of: ours)
         row.floors = [Row.Other(name: "copy and open", value: floor.median)]
         row.goal = Goal(atMost: limit)
         return row
@@ -61,6 +61,6 @@ struct Known {
         let folder = temporary.folder("plugins")
         try NumberedModules.writeAll(size, to: folder)
         let ours = try (0..<effort.repetitions).map { _ in try Once.end.apart(folder).time / 1e6 }
-        return Row("end of a host with Swift modules", size: size, unit: "ms", ours: ours.median)
+        return Row("end of a host with Swift modules", size: size, unit: "ms", of: ours)
     }
 }

@@ -24,7 +24,7 @@ struct Memory {
             floor.append(opened / Double(size - 1) / 1024)
             own.append((active - opened) / Double(size - 1) / 1024)
         }
-        var row = Row("memory of a module with ten actions, beyond dlopen", size: size, unit: "KiB", ours: ours.median)
+        var row = Row("memory of a module with ten actions, beyond dlopen", size: size, unit: "KiB", of: ours)
         row.floors = [
             Row.Other(name: "dlopen itself", value: floor.median),
             Row.Other(name: "what the module takes itself when it is asked and activated", value: own.median),

@@ -29,9 +29,9 @@ struct Registering {
             other.shutdown()
         }
         var rows = [
-            Row("register routes at once", size: size, unit: "ms", ours: many.dropFirst().median),
-            Row("one route more", size: size, unit: "µs", ours: one.dropFirst(5).median),
-            Row("register a module with routes, JSON and all", size: size, unit: "ms", ours: module.dropFirst().median),
+            Row("register routes at once", size: size, unit: "ms", of: many.dropFirst()),
+            Row("one route more", size: size, unit: "µs", of: one.dropFirst(5)),
+            Row("register a module with routes, JSON and all", size: size, unit: "ms", of: module.dropFirst()),
         ]
         (rows[0].first, rows[1].first, rows[2].first) = (many[0], one[0], module[0])
         if size == 10_000 { rows[0].goal = Goal(atMost: 20) }

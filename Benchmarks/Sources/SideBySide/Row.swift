@@ -39,6 +39,12 @@ struct Row: Codable {
         (self.what, self.size, self.unit, self.ours) = (what, size, unit, ours)
     }
 
+    /// The median and the minimum of repetitions.
+    init(_ what: String, size: Int? = nil, unit: String, of times: some Collection<Double>) {
+        self.init(what, size: size, unit: unit, ours: times.median)
+        least = times.min()
+    }
+
     /// Ours divided by the first floor; nil if the floor is of another kind.
     var ratio: Double? { unit == "×" && goal.atLeastOfFloor == nil ? nil : floors.first.map(times) }
 

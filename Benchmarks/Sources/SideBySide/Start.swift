@@ -26,7 +26,7 @@ struct Start {
             floor.append(try Once.copyAndOpen.apart(folder).time / 1e6)
             stat.append(try Once.stat.apart(folder).time / 1e6)
         }
-        var row = Row("start with many Swift modules", size: size, unit: "ms", ours: ours.median)
+        var row = Row("start with many Swift modules", size: size, unit: "ms", of: ours)
         row.first = first / 1e6
         row.floors = [
             Row.Other(name: "copy and open (first: \(Row.text(firstFloor / 1e6)))", value: floor.median),
