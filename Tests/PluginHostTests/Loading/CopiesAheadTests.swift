@@ -17,8 +17,13 @@ import Testing
     }
 
     private func modules(_ count: Int) throws -> [String] {
-        let module = CFixture.build(CFixture.entry)
+        let module = try CFixture.build(CFixture.entry)
         return try (0..<count).map { try folder.copy(module, as: "plugins/\($0).so") }
+    }
+
+    private func staged(_ index: Int, _ ahead: CopiesAhead) throws -> StagedFile {
+        let begun = try #require(try ahead.take(index))
+        return try #require(try staging.finish(begun))
     }
 
     private var copies: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: staging.path) } }
@@ -33,9 +38,9 @@ import Testing
                 let error = #expect(throws: PluginError.self) { try ahead.take(index) }
                 #expect(error?.code == .invalidFile && error?.message.contains(path) == true)
             } else {
-                let staged = try #require(try staging.finish(try #require(try ahead.take(index))))
-                #expect(staged.original == path)
-                #expect(FileManager.default.contentsEqual(atPath: staged.path, andPath: path))
+                let copy = try staged(index, ahead)
+                #expect(copy.original == path)
+                #expect(FileManager.default.contentsEqual(atPath: copy.path, andPath: path))
             }
         }
     }
@@ -43,10 +48,10 @@ import Testing
     @Test func `Only a few files are copied ahead, and copies that are not taken are removed`() throws {
         let paths = try modules(100)
         let ahead = CopiesAhead(paths, staging, checkTrust: true)
-        let first = try #require(try staging.finish(try #require(try ahead.take(0))))
+        let first = try staged(0, ahead)
         #expect(staging.work.copies <= 16)
         // Some are not opened.
-        let other = try #require(try staging.finish(try #require(try ahead.take(30))))
+        let other = try staged(30, ahead)
         #expect(staging.work.copies <= 40)
         ahead.end()
         let folders = [first, other].map { ($0.folder as NSString).lastPathComponent }
