@@ -9,15 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static plugin_host_private_result wrong(const char *fault, int is_folder) {
-    return (plugin_host_private_result){.fault = fault, .concerns_folder = is_folder};
+    return (plugin_host_private_result){.descriptor = -1, .fault = fault, .concerns_folder = is_folder};
 }
 
-static plugin_host_private_result failed(int code) { return (plugin_host_private_result){.code = code}; }
+static plugin_host_private_result failed(int code) { return (plugin_host_private_result){.descriptor = -1, .code = code}; }
 
 /* Opens a folder and checks its owner and its mode. Returns a negative number with `*result` set if that fails. */
 static int open_folder(const char *path, plugin_host_private_result *result) {
@@ -49,45 +48,12 @@ static const char *fault_of(const struct stat *status, size_t limit) {
     return NULL;
 }
 
-/* Allocates memory for the content of a file; NULL if there is none. A large page is filled in a fraction of the time
-   that hundreds of small ones take, each with a page fault of its own. */
-static unsigned char *allocate(size_t size) {
-    const size_t large_page = (size_t)2 << 20;
-    void *bytes;
-    if (size < large_page / 2) return malloc(size);
-    size = (size + large_page - 1) & ~(large_page - 1);
-    if (posix_memalign(&bytes, large_page, size) != 0) return NULL;
-    madvise(bytes, size, MADV_HUGEPAGE);
-    return bytes;
+void plugin_host_extend_heap(size_t size) {
+    void *volatile block = malloc(size);
+    free(block);
 }
 
-static plugin_host_private_result read_all(int file, size_t limit) {
-    struct stat status;
-    if (fstat(file, &status) != 0) return failed(errno);
-    const char *fault = fault_of(&status, limit);
-    if (fault != NULL) return wrong(fault, 0);
-    size_t size = (size_t)status.st_size, count = 0;
-    unsigned char *bytes = allocate(size + 1);
-    if (bytes == NULL) return failed(ENOMEM);
-    while (count <= size) {
-        ssize_t step = read(file, bytes + count, size + 1 - count);
-        if (step < 0 && errno == EINTR) continue;
-        if (step < 0) {
-            int code = errno;
-            free(bytes);
-            return failed(code);
-        }
-        if (step == 0) break;
-        count += (size_t)step;
-    }
-    if (count != size) {
-        free(bytes);
-        return wrong("changed while it was being read", 0);
-    }
-    return (plugin_host_private_result){.bytes = bytes, .count = size};
-}
-
-plugin_host_private_result plugin_host_read_private(const char *path, const char *name, size_t limit) {
+plugin_host_private_result plugin_host_open_private(const char *path, const char *name, size_t limit) {
     plugin_host_private_result result;
     int folder = open_folder(path, &result);
     if (folder < 0) return result;
@@ -98,9 +64,15 @@ plugin_host_private_result plugin_host_read_private(const char *path, const char
         if (code == ELOOP) return wrong("is a symbolic link", 0);
         return code == ENXIO ? wrong("is not a regular file", 0) : failed(code);
     }
-    result = read_all(file, limit);
+    struct stat status;
+    const char *fault = NULL;
+    code = fstat(file, &status) == 0 ? 0 : errno;
+    if (code == 0) fault = fault_of(&status, limit);
+    if (code == 0 && fault == NULL) {
+        return (plugin_host_private_result){.descriptor = file, .size = (size_t)status.st_size};
+    }
     close(file);
-    return result;
+    return fault == NULL ? failed(code) : wrong(fault, 0);
 }
 
 static int write_all(int file, const unsigned char *bytes, size_t count) {

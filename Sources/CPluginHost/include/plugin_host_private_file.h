@@ -1,4 +1,4 @@
-/* Files that only this user can write: read and replaced as a whole. */
+/* Files that only this user can write, and that are replaced as a whole. */
 #ifndef PLUGIN_HOST_PRIVATE_FILE_H
 #define PLUGIN_HOST_PRIVATE_FILE_H
 
@@ -6,9 +6,10 @@
 
 /* The outcome of an operation. */
 typedef struct plugin_host_private_result {
-    /* The content, to be freed with `free`; null unless a file was read. */
-    void *bytes;
-    size_t count;
+    /* The open file, which the caller closes; -1 unless a file was opened. */
+    int descriptor;
+    /* Its size in bytes. */
+    size_t size;
     /* What is wrong with the folder or the file, a static text; null if nothing is, or if `code` states it. */
     const char *fault;
     /* An error number; 0 if there is none. ENOENT if the folder or the file does not exist. */
@@ -17,11 +18,15 @@ typedef struct plugin_host_private_result {
     int concerns_folder;
 } plugin_host_private_result;
 
-/* Reads a file of at most `limit` bytes into memory. The folder must belong to the effective user and be closed to all
+/* Opens a file of at most `limit` bytes for reading. The folder must belong to the effective user and be closed to all
  * others (mode 0700); the file must be a regular file with one name that belongs to the effective user and that others
  * can neither read nor write. Links are not followed, except those in the path above the folder. Never blocks on a
  * FIFO. */
-plugin_host_private_result plugin_host_read_private(const char *folder, const char *name, size_t limit);
+plugin_host_private_result plugin_host_open_private(const char *folder, const char *name, size_t limit);
+
+/* Extends the heap of this thread, so that the next `size` bytes can be allocated without system calls. glibc extends the
+ * heap of any thread but the first by one page at a time. Less than 128 KiB: larger blocks are not part of the heap. */
+void plugin_host_extend_heap(size_t size);
 
 /* Replaces a file in such a folder atomically: writes a file with a temporary name, which begins with `name`, flushes it
  * to the disk, and renames it. */

@@ -13,9 +13,10 @@ package func nearest(to word: String, in candidates: some Sequence<String>) -> S
     for candidate in candidates where candidate.utf8.count <= 64 {
         let limit = min(3, max(1, max(letters.count, candidate.utf8.count) / 3), (best?.distance ?? 4) - 1)
         guard abs(candidate.utf8.count - letters.count) <= limit else { continue }
-        if let distance = editDistance(letters, Array(candidate.lowercased().utf8), atMost: limit) {
-            best = (candidate, distance)
+        let distance = letters.withUnsafeBufferPointer { letters in
+            candidate.withLowercaseLetters { editDistance(letters, $0, atMost: limit) }
         }
+        if let distance { best = (candidate, distance) }
     }
     if let best { return best.candidate }
     return letters.count > 3 ? candidates.first { $0.lowercased().utf8.starts(with: letters) } : nil
@@ -26,20 +27,43 @@ package func didYouMean(_ word: String, _ candidates: some Sequence<String>) -> 
     nearest(to: word, in: candidates).map { " Did you mean “\($0.shortened)”?" } ?? ""
 }
 
+extension String {
+    /// Calls a function with the bytes of the word in lower case. A word may be compared with a thousand names, so
+    /// those in ASCII, of which there are at most 64 bytes, are not copied to the heap.
+    fileprivate func withLowercaseLetters<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 64) { letters in
+            var count = 0
+            for byte in utf8 {
+                guard byte < 0x80, count < letters.count else {
+                    return Array(lowercased().utf8).withUnsafeBufferPointer(body)
+                }
+                letters[count] = (0x41...0x5A).contains(byte) ? byte | 0x20 : byte
+                count += 1
+            }
+            return body(UnsafeBufferPointer(rebasing: letters[..<count]))
+        }
+    }
+}
+
 /// Returns how many letters must be replaced, added, removed or swapped with their neighbour (optimal string
-/// alignment); `nil` if there are more than `limit`. A word may be compared with a thousand names, so common beginnings
-/// and ends are skipped, and the comparison stops as soon as the limit is certain to be exceeded.
-private func editDistance(_ left: [UInt8], _ right: [UInt8], atMost limit: Int) -> Int? {
-    let begin = zip(left, right).prefix { $0 == $1 }.count
-    let end = zip(left.dropFirst(begin).reversed(), right.dropFirst(begin).reversed()).prefix { $0 == $1 }.count
-    let (left, right) = (Array(left.dropFirst(begin).dropLast(end)), Array(right.dropFirst(begin).dropLast(end)))
+/// alignment); `nil` if there are more than `limit`. Common beginnings and ends are skipped, and the comparison stops as
+/// soon as the limit is certain to be exceeded.
+private func editDistance(
+    _ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>, atMost limit: Int
+) -> Int? {
+    var (begin, end) = (0, 0)
+    let shorter = min(left.count, right.count)
+    while begin < shorter, left[begin] == right[begin] { begin += 1 }
+    while end < shorter - begin, left[left.count - 1 - end] == right[right.count - 1 - end] { end += 1 }
+    let (left, right) = (left[begin..<left.count - end], right[begin..<right.count - end])
+    guard limit > 0 || left.isEmpty && right.isEmpty else { return nil }
     var beforeLast: [Int] = []
     var last = Array(0...right.count)
     for (row, a) in left.enumerated() {
         var current = [row + 1]
         for (column, b) in right.enumerated() {
             var cost = min(last[column] + (a == b ? 0 : 1), last[column + 1] + 1, current[column] + 1)
-            if row > 0, column > 0, a == right[column - 1], left[row - 1] == b {
+            if row > 0, column > 0, a == right[begin + column - 1], left[begin + row - 1] == b {
                 cost = min(cost, beforeLast[column - 1] + 1)
             }
             current.append(cost)

@@ -9,6 +9,7 @@ struct Disk: Sendable {
     let loader: ModuleLoader
     /// The record of what earlier hosts have learnt about files; `nil` if none is kept.
     let registry: RegistryCache?
+    let registrar: Registrar
     /// The processes of isolated modules.
     let workers: Workers
     /// The safe scan, if it is wanted, or if the names of modules decide where their files are opened; otherwise `nil`.
@@ -24,8 +25,14 @@ struct Disk: Sendable {
         scan =
             (configuration.safeScan || workers.areUsed) && !workers.isolatesAll
             ? SafeScan(workers, limit: min(configuration.scanTimeout, configuration.hookTimeout)) : nil
+        let registrar = Registrar(configuration, workers, owner.program)
+        self.registrar = registrar
+        let routes = owner.registry.table.routes
+        let prepare: @Sendable (RegistryContent) -> PreparedRecords = { PreparedRecords(of: $0, registrar, routes) }
         registry = configuration.registryCache.map { folder in
-            RegistryCache(folder: folder, key: configuration.registryKey, decodesAhead: configuration.start == .lazy)
+            RegistryCache(
+                folder: folder, key: configuration.registryKey,
+                preparing: configuration.start == .lazy ? prepare : nil)
         }
         staging = try Staging(base: configuration.stagingFolder, maximumFileBytes: configuration.maximumFileBytes)
         journal = Journal(stateFolder: configuration.stateFolder, checksTrust: !configuration.trustsEveryone)

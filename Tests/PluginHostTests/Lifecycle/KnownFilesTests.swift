@@ -59,6 +59,28 @@ import Testing
         #expect(host.states == ["A.so": "active", "B.so": "active", "C.so": "failed"])
     }
 
+    @Test func `A start with the files that an earlier host has read plans nothing, unless one has changed`() throws {
+        let plugins = try folder.folder("plugins")
+        for name in ["A", "B"] { try module(name).build(into: plugins, as: "\(name).so") }
+        try "no module".write(toFile: "\(plugins)/C.so", atomically: true, encoding: .utf8)
+        usleep(30_000)  // A file that has just changed is not recorded.
+        try host(plugins).host.shutdown()
+        func planned(_ states: [String: String]) throws -> Int {
+            let host = try host(plugins)
+            defer { host.host.shutdown() }
+            #expect(host.states == states)
+            #expect(["A", "B"].map { host.answer($0) } == ["A", states["B.so"] == nil ? nil : "B"])
+            return host.host.lifecycle.examined.modules
+        }
+        let all = ["A.so": "registered", "B.so": "registered", "C.so": "failed"]
+        #expect(try planned(all) <= 4)  // Only those that the calls start are planned.
+        chmod("\(plugins)/B.so", 0o755)
+        usleep(30_000)
+        #expect(try planned(all.merging(["B.so": "active"]) { $1 }) > 0)
+        try FileManager.default.removeItem(atPath: "\(plugins)/B.so")
+        #expect(try planned(["A.so": "registered", "C.so": "failed"]) > 0)
+    }
+
     @Test func `A failure because of another file is not kept, and other settings have their own record`() throws {
         let plugins = try folder.folder("plugins")
         let good = try CFixture.build("int helper(void) { return 7; }", ["-Wl,-soname,help.so"])
@@ -144,8 +166,8 @@ import Testing
                 path: file.path, identity: file.identity, digest: file.digest ^ 1,
                 outcome: .module(
                     .init(
-                        name: "B", version: facts.version, abi: facts.abi, toolchain: facts.toolchain,
-                        manifest: KnownText(lie), index: KnownText(outline), libraries: []))))
+                        abi: facts.abi, toolchain: facts.toolchain, manifest: KnownText(lie),
+                        index: KnownText(outline), libraries: []))))
         cache.write()
         #expect(cache.problems == [])
         let host = try host(plugins)

@@ -42,16 +42,17 @@ import Testing
         var whole = Plan(records, Serving(), nil, Routes())
         whole.rest { _ in false }
         let isRegistered = whole.verdicts.values.allSatisfy { $0 == .serves }
-        guard let plan = Plan(registering: records, Routes()) else {
+        guard let registrations = Registrations(records, Routes()) else {
             // Services with several implementations are compared.
             return #expect(!isRegistered || Set(records.flatMap(\.services)).count < records.flatMap(\.services).count)
         }
         #expect(isRegistered)
+        let plan = Plan(registrations)
         #expect(plan.serving.isEmpty && plan.leaving.isEmpty && plan.gone.isEmpty)
         #expect(plan.resting.map(\.path) == whole.resting.map(\.path))
-        #expect(plan.known?.modules.map(\.name) == whole.resting.map(\.outline.name))
-        #expect(plan.judged?.map(\.path) == records.map(\.path).sorted())
-        #expect(plan.judged?.allSatisfy { $0.verdict == .serves } == true)
+        #expect(registrations.modules.modules.map(\.name) == whole.resting.map(\.outline.name))
+        #expect(registrations.judged.map(\.path) == records.map(\.path).sorted())
+        #expect(registrations.judged.allSatisfy { $0.verdict == .serves })
         func entries(_ change: RouteChange?) -> Set<ObjectIdentifier> {
             Set(change?.after.all.map { ObjectIdentifier($0) } ?? [])
         }
@@ -64,18 +65,32 @@ import Testing
         ["a.so A 1.0.0 route app://x/:a", "b.so B 1.0.0 route app://x/:b"], ["a.so A 1.0.0", "b.so B 1.0.0 needs A"],
     ])
     func `Modules that claim the same, or require others, are compared`(files: [String]) throws {
-        #expect(Plan(registering: try files.map(known), Routes()) == nil)
-        #expect(Plan(registering: try files[..<1].map(known), Routes()) != nil)
+        #expect(Registrations(try files.map(known), Routes()) == nil)
+        #expect(Registrations(try files[..<1].map(known), Routes()) != nil)
     }
 
     @Test func `Open modules are compared, and files without a module need no plan`() throws {
         let known = try known("a.so A 1.0.0")
         let error = PluginError(.invalidFile, "It is no module.")
         let failed = FileRecord(path: "b.so", folder: "", identity: nil, content: .failed(error, nil))
-        #expect(Plan(registering: [known, failed], Routes())?.resting.map(\.path) == ["a.so"])
-        #expect(Plan(registering: [known, try words.record("c.so C 1.0.0")], Routes()) == nil)
-        #expect(Plan(registering: [known, try words.record("c.so broken C 1.0.0")], Routes()) == nil)
-        #expect(Plan(registering: [failed], Routes()) == nil)
+        #expect(Registrations([known, failed], Routes())?.judged.map(\.path) == ["a.so"])
+        #expect(Registrations([known, try words.record("c.so C 1.0.0")], Routes()) == nil)
+        #expect(Registrations([known, try words.record("c.so broken C 1.0.0")], Routes()) == nil)
+        #expect(Registrations([failed], Routes()) == nil)
+    }
+
+    @Test func `A plan is that of the same records and routes only`() throws {
+        let records = try ["a.so A 1.0.0", "b.so B 1.0.0"].map(known)
+        let error = PluginError(.invalidFile, "It is no module.")
+        let failed = FileRecord(path: "c.so", folder: "", identity: nil, content: .failed(error, nil))
+        let routes = Routes()
+        let plan = try #require(Registrations(records, routes))
+        #expect(plan.areOf(records, routes))
+        #expect(plan.areOf(records + [failed], routes))
+        #expect(!plan.areOf(records, Routes()))
+        #expect(!plan.areOf(Array(records[..<1]), routes))
+        #expect(!plan.areOf(records.reversed(), routes))
+        #expect(!plan.areOf([records[0], records[1].with(records[1].content)], routes))
     }
 
     // MARK: - The records

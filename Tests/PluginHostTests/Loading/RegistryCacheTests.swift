@@ -23,7 +23,7 @@ struct RegistryCacheTests {
             path: path, identity: identity(inode), digest: .max - inode,
             outcome: .module(
                 .init(
-                    name: "Shop", version: "1.2.3", abi: .init(major: 1, minor: 7), toolchain: "swift 6.3",
+                    abi: .init(major: 1, minor: 7), toolchain: "swift 6.3",
                     manifest: KnownText(#"{"name": "Shop", "déjà": "vu"}"#), index: KnownText("Shop/buy\n@init"),
                     libraries: (0..<libraries).map { .init(path: "\(path).\($0)", identity: identity(UInt64($0))) })))
     }
@@ -67,16 +67,45 @@ struct RegistryCacheTests {
         #expect(cache.problems == [])
         #expect(cache.files == Self.samples)
         for sample in Self.samples {
-            #expect(cache.find(sample.path, identity: sample.identity)?.file == sample)
+            #expect(cache.find(sample.path, identity: sample.identity) == sample)
             #expect(cache.find(sample.path, identity: Self.identity(99)) == nil)
         }
         #expect(cache.find("/plugins/libA.so.0", identity: Self.identity(1)) == nil)
         #expect(cache.find("", identity: .none) == nil)
-        guard case .module(let facts)? = cache.find("/plugins/libA.so", identity: Self.identity(1))?.file.outcome else {
+        guard case .module(let facts)? = cache.find("/plugins/libA.so", identity: Self.identity(1))?.outcome else {
             throw PluginError(.invalidFile, "no module")
         }
         #expect(facts.manifest.string == #"{"name": "Shop", "déjà": "vu"}"#)
         #expect(facts.index.withBytes { $0.elementsEqual("Shop/buy\n@init".utf8) })
+    }
+
+    @Test func `What was prepared is valid until the file or what is known of it changes`() throws {
+        _ = try written()
+        let (module, failed) = (Self.module("/plugins/libA.so", inode: 1), Self.samples[2])
+        func prepared() -> RegistryCache {
+            RegistryCache(folder: "\(folder.path)/cache", key: key) { content in
+                let records = (0..<content.count).map { index in
+                    let file = content[index]
+                    return file.libraries.isEmpty
+                        ? FileRecord(path: file.path, folder: "/plugins", identity: file.identity) : nil
+                }
+                return PreparedRecords(records: records, registrations: nil)
+            }
+        }
+        let cache = prepared()
+        #expect(cache.prepared?.records.map { $0?.path } == Self.samples.map { $0.libraries.isEmpty ? $0.path : nil })
+        for sample in Self.samples + Self.samples.reversed() {
+            let record = cache.preparedRecord(sample.path, identity: sample.identity)
+            #expect(record?.path == (sample.libraries.isEmpty ? sample.path : nil))
+        }
+        #expect(cache.preparedRecord(module.path, identity: failed.identity) == nil)
+        #expect(cache.preparedRecord("/plugins/libC.so", identity: module.identity) == nil)
+        cache.forget(module.path)
+        #expect(cache.preparedRecord(module.path, identity: module.identity) == nil)
+        cache.forgetPrepared()
+        #expect(cache.preparedRecord(failed.path, identity: failed.identity) == nil)
+        #expect(cache.find(failed.path, identity: failed.identity) == failed)
+        #expect(self.cache().prepared == nil)
     }
 
     @Test func `A change replaces what was known, and a file that is forgotten is gone from the next write`() throws {
@@ -144,9 +173,9 @@ struct RegistryCacheTests {
     @Test func `A single wrong bit makes the whole file unknown`() throws {
         let bytes = try Data(contentsOf: URL(filePath: written()))
         func isBelieved(_ data: Data) -> Bool {
-            let copy = malloc(max(data.count, 1))!
-            data.withUnsafeBytes { if !$0.isEmpty { memcpy(copy, $0.baseAddress!, $0.count) } }
-            return (try? RegistryContent(KnownBytes(copy, count: data.count), key: key)) != nil
+            let file = open("\(folder.path)/copy", O_RDWR | O_CREAT | O_TRUNC, 0o600)
+            data.withUnsafeBytes { _ = write(file, $0.baseAddress, $0.count) }
+            return (try? RegistryContent(StoredTexts(file, size: data.count), key: key)) != nil
         }
         #expect(isBelieved(bytes))
         var wrong = bytes
@@ -163,16 +192,17 @@ struct RegistryCacheTests {
 
     @Test func `Positions outside of the file are found even if the checksum is right`() throws {
         let bytes = try Data(contentsOf: URL(filePath: written()))
-        // The slices of the header, which has 64 bytes, and of the entries, which follow it and have 112 bytes each.
-        let slices = [32, 40, 48, 56] + [0, 64, 72, 80, 88, 96, 104].flatMap { [64 + $0, 64 + 112 + $0] }
+        // The slices of the header, which has 80 bytes, and of the entries, which follow it and have 120 bytes each.
+        let slices = [32, 40, 48, 56, 64] + [0, 64, 72, 80, 88, 96, 104, 112].flatMap { [80 + $0, 80 + 120 + $0] }
+        let end = Int(bytes[64..<68].withUnsafeBytes { $0.loadUnaligned(as: UInt32.self) })
         for start in slices {
             for (offset, value) in [(0, UInt32.max), (4, UInt32.max), (4, UInt32(bytes.count))] {
                 var wrong = bytes
                 withUnsafeBytes(of: value) {
                     wrong.replaceSubrange(start + offset..<start + offset + 4, with: $0)
                 }
-                var digest = FileDigest(size: wrong.count)
-                wrong[32...].withUnsafeBytes { digest.mix($0) }
+                var digest = FileDigest(size: end)
+                wrong[32..<end].withUnsafeBytes { digest.mix($0) }
                 withUnsafeBytes(of: digest.value) { wrong.replaceSubrange(24..<32, with: $0) }
                 try wrong.write(to: URL(filePath: cache().path))
                 chmod(cache().path, 0o600)

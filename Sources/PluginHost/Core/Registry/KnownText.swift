@@ -1,10 +1,11 @@
-/// A text that is known about a module: a string, bytes, or a part of a file in memory, which is copied only when it is
-/// used.
+/// A text that is known about a module: a string, bytes, a part of a file in memory, which is copied only when it is
+/// used, or a part of a file that is read only then.
 struct KnownText: Equatable, Sendable {
     private enum Content {
         case string(String)
         case bytes([UInt8])
         case part(KnownBytes, Range<Int>)
+        case stored(StoredTexts, Range<Int>)
     }
 
     private let content: Content
@@ -16,11 +17,14 @@ struct KnownText: Equatable, Sendable {
     /// - Parameter range: The position of the text, which must be inside `bytes`.
     init(_ bytes: KnownBytes, _ range: Range<Int>) { content = .part(bytes, range) }
 
+    /// - Parameter range: The position of the text in the file.
+    init(_ texts: StoredTexts, _ range: Range<Int>) { content = .stored(texts, range) }
+
     /// The text. Bytes that are not UTF-8 are replaced.
     var string: String {
         switch content {
         case .string(let string): string
-        case .bytes, .part: withBytes { String(decoding: $0, as: UTF8.self) }
+        case .bytes, .part, .stored: withBytes { String(decoding: $0, as: UTF8.self) }
         }
     }
 
@@ -38,14 +42,17 @@ struct KnownText: Equatable, Sendable {
             return try withExtendedLifetime(bytes) { () throws(Failure) in
                 try body(UnsafeRawBufferPointer(rebasing: bytes.all[range]))
             }
+        case .stored(let texts, let range): return try KnownText(texts.bytes(range)).withBytes(body)
         }
     }
 
     static func == (left: KnownText, right: KnownText) -> Bool {
-        if case .part(let bytes, let range) = left.content, case .part(let others, let place) = right.content,
-            bytes === others, range == place
-        {
+        switch (left.content, right.content) {
+        case (.part(let bytes, let range), .part(let others, let place)) where bytes === others && range == place:
             return true
+        case (.stored(let texts, let range), .stored(let others, let place)) where texts === others && range == place:
+            return true
+        default: break
         }
         return left.withBytes { left in right.withBytes { right in left.elementsEqual(right) } }
     }

@@ -141,9 +141,12 @@ struct RouteChange: Sendable {
         (self.before, self.gone, self.new, self.after) = (before, gone, new, after)
     }
 
+    /// Returns whether this is a change of this table.
+    func begins(with table: RouteTable) -> Bool { table.root === before.root }
+
     /// Returns whether this change consists in removing and adding these routes.
     func leads(from table: RouteTable, without gone: [RouteEntry], adding new: [RouteEntry]) -> Bool {
-        table.root === before.root && gone.elementsEqual(self.gone, by: ===) && new.elementsEqual(self.new, by: ===)
+        begins(with: table) && gone.elementsEqual(self.gone, by: ===) && new.elementsEqual(self.new, by: ===)
     }
 }
 

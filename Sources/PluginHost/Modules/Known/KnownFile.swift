@@ -23,8 +23,6 @@ struct KnownFile: Equatable, Sendable {
 
     /// The knowledge about the module in a file.
     struct ModuleFacts: Equatable, Sendable {
-        let name: String
-        let version: String
         /// The version of the binary interface that the module was built for.
         let abi: Version
         /// The toolchain that built the module; empty if it needs no Swift runtime.
@@ -42,6 +40,9 @@ struct KnownFile: Equatable, Sendable {
         let major: UInt16
         let minor: UInt16
     }
+
+    /// The libraries that the module finds through `$ORIGIN`.
+    var libraries: [Library] { if case .module(let facts) = outcome { facts.libraries } else { [] } }
 
     /// A library that a module brings along.
     struct Library: Equatable, Sendable {

@@ -24,44 +24,11 @@ extension ChangeContext {
         return knownModule(in: file, known, toolchain: seal.toolchain, abiMinor: seal.abiMinor)
     }
 
-    /// - Parameter file: The stand-in for the copy of the file, which does not exist.
     private func knownModule(
         in file: StagedFile, _ manifest: KnownManifest, toolchain: String, abiMinor: UInt16
     ) -> LoadedModule? {
-        guard mayRest(manifest, file), let routes = try? routes(of: manifest.outline) else { return nil }
-        return LoadedModule(
-            known: file, toolchain: toolchain, abiMinor: abiMinor, manifest: manifest, routes: routes,
-            program: calls.program)
-    }
-
-    private func routes(of outline: ModuleOutline) throws(PluginError) -> [RouteEntry] {
-        outline.routes.isEmpty ? [] : try outline.routeEntries(scheme: configuration.firstScheme)
-    }
-
-    /// Whether a module need not start before it is needed.
-    private func mayRest(_ known: KnownManifest, _ file: StagedFile) -> Bool {
-        let outline = known.outline
-        return serving.modules[outline.name] == nil && hasPermissions(known, file) && startsWhenNeeded(outline)
-    }
-
-    /// Whether a module that is known starts only when it is needed.
-    func startsWhenNeeded(_ outline: ModuleOutline) -> Bool {
-        guard configuration.start == .lazy, !configuration.eagerModules.contains(outline.name) else { return false }
-        switch outline.start {
-        case .eager: return false
-        case .lazy: return true
-        case .automatic:
-            return !outline.isExclusive && !outline.hasStartHooks && !outline.events.contains(where: \.isHostEvent)
-        }
-    }
-
-    /// Whether a module has what it needs to be served. If not, its file is opened, and the module then waits.
-    private func hasPermissions(_ known: KnownManifest, _ file: StagedFile) -> Bool {
-        let outline = known.outline
-        guard disk.workers.isolates(outline.name) else { return outline.isolation == .optional }
-        guard outline.hasPermissions else { return true }
-        let rule = disk.workers.rule(for: outline.name, file)
-        return known.manifest.permissions.allSatisfy { rule.grants($0) }
+        guard serving.modules[manifest.outline.name] == nil else { return nil }
+        return disk.registrar.module(in: file, manifest, toolchain: toolchain, abiMinor: abiMinor)
     }
 
     /// Whether the Swift runtime that a module needs is that of the host, according to its seal.
@@ -77,28 +44,31 @@ extension ChangeContext {
     /// Returns the record of a file that an earlier host has read, unless there is a reason not to rely on it; the file
     /// is not opened. `nil` if it must be read.
     func knownRecord(_ path: String, in folder: String, _ identity: FileIdentity) -> FileRecord? {
-        guard let found = disk.registry?.find(path, identity: identity) else { return nil }
-        // If no module is registered, the entries are not decoded ahead.
-        if configuration.start != .lazy, case .module = found.file.outcome { return nil }
-        let known = found.entry
-        guard disk.journal.quarantined(path: path, digest: known.file.digest) == nil else { return nil }
-        if let error = known.failure {
-            guard !configuration.retriesQuarantined else { return nil }
-            return FileRecord(path: path, folder: folder, identity: identity, content: .failed(error, nil))
+        guard let registry = disk.registry else { return nil }
+        var record = registry.preparedRecord(path, identity: identity)
+        if record?.folder.hasBytes(of: folder) != true {
+            guard let file = registry.find(path, identity: identity) else { return nil }
+            // Without modules to register, nothing is prepared.
+            if configuration.start != .lazy, case .module = file.outcome { return nil }
+            guard file.libraries.allSatisfy({ FileIdentity(path: $0.path) == $0.identity }) else { return nil }
+            record = disk.registrar.record(of: file, in: folder)
         }
-        guard known.libraries.allSatisfy({ FileIdentity(path: $0.path) == $0.identity }),
-            let manifest = known.manifest,
-            let module = knownModule(
-                in: known.staged, manifest, toolchain: known.toolchain, abiMinor: known.abiMinor)
-        else { return nil }
-        return FileRecord(path: path, folder: folder, identity: identity, content: .module(.init(module: module)))
+        guard let record else { return nil }
+        // At most starts, the module is not needed, which another thread has created: reading it takes time.
+        if serving.modules.isEmpty, disk.journal.quarantinedFiles.isEmpty, !configuration.retriesQuarantined {
+            return record
+        }
+        let module = record.module
+        guard disk.journal.quarantined(path: path, digest: module?.staged.digest ?? 0) == nil else { return nil }
+        if let module { return serving.modules[module.name] == nil ? record : nil }
+        return configuration.retriesQuarantined ? nil : record
     }
 
     /// Records for later hosts what this one knows about files.
     func recordKnown() {
         guard let registry = disk?.registry else { return }
         for record in folders.records.values {
-            let before = record.identity.flatMap { registry.find(record.path, identity: $0)?.file }
+            let before = record.identity.flatMap { registry.find(record.path, identity: $0) }
             if let known = record.known(withCulprits: disk.scan != nil, before) {
                 registry.record(known, isFleeting: record.isFleeting)
             }
@@ -150,7 +120,6 @@ extension FileRecord {
                 index = KnownText(module.manifest.index)
             }
             let facts = KnownFile.ModuleFacts(
-                name: module.name, version: module.outline.version.description,
                 abi: .init(major: UInt16(PLUGIN_ABI_MAJOR), minor: module.abiMinor), toolchain: module.toolchain,
                 manifest: text, index: index, libraries: libraries)
             return KnownFile(path: path, identity: identity, digest: module.staged.digest, outcome: .module(facts))

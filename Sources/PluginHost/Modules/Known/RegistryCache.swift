@@ -28,9 +28,8 @@ final class RegistryCache: Sendable {
 
     private struct State {
         var content: RegistryContent?
-        /// The entries of the content, if they were decoded ahead.
-        var ahead: [KnownEntry] = []
-        /// The index of the entry after the last one that was found.
+        var prepared: PreparedRecords?
+        /// The index after the last one in ``prepared`` that was found.
         var next = 0
         /// The changes since the content was read: what is known now, or `nil` if nothing is.
         var changes: [PathKey: KnownFile?] = [:]
@@ -38,45 +37,20 @@ final class RegistryCache: Sendable {
         var isDirty = false
         var problems: [PluginError] = []
 
-        mutating func find(_ path: String, _ identity: FileIdentity) -> Found? {
-            if !changes.isEmpty, let change = changes[path] {
-                return change.flatMap { $0.identity == identity ? .file($0) : nil }
-            }
+        func find(_ path: String, _ identity: FileIdentity) -> KnownFile? {
+            let change = changes.isEmpty ? nil : changes[path]
+            let file = change ?? content.flatMap { content in content.index(of: path).map { content[$0] } }
+            return file?.identity == identity ? file : nil
+        }
+
+        mutating func preparedRecord(_ path: String, _ identity: FileIdentity) -> FileRecord? {
+            guard let prepared, changes.isEmpty || changes[path] == nil else { return nil }
             // Files are often looked up in the order of the entries.
-            let isNext = next < ahead.count && ahead[next].file.path.hasBytes(of: path)
-            guard let content, let index = isNext ? next : content.index(of: path) else { return nil }
+            let isNext = next < prepared.records.count && prepared.records[next]?.path.hasBytes(of: path) == true
+            guard let index = isNext ? next : content?.index(of: path) else { return nil }
             next = index + 1
-            let found = index < ahead.count ? Found.entry(ahead[index]) : .file(content[index])
-            return found.identity == identity ? found : nil
-        }
-    }
-
-    /// What is known about a file.
-    enum Found {
-        case file(KnownFile)
-        /// The entry was decoded ahead.
-        case entry(KnownEntry)
-
-        var file: KnownFile {
-            switch self {
-            case .file(let file): file
-            case .entry(let entry): entry.file
-            }
-        }
-
-        fileprivate var identity: FileIdentity {
-            switch self {
-            case .file(let file): file.identity
-            case .entry(let entry): entry.file.identity
-            }
-        }
-
-        /// What registering the module takes. Decodes it, unless that was done ahead.
-        var entry: KnownEntry {
-            switch self {
-            case .file(let file): KnownEntry(file)
-            case .entry(let entry): entry
-            }
+            guard let record = prepared.records[index], record.identity == identity else { return nil }
+            return record
         }
     }
 
@@ -85,33 +59,34 @@ final class RegistryCache: Sendable {
     /// - Parameters:
     ///   - folder: The folder of the file, which must belong to this user alone. ``write()`` creates it if it is
     ///     missing.
-    ///   - decodesAhead: Whether all entries are decoded on that thread, since most of them will be asked for.
-    init(folder: String, key: RegistryKey, decodesAhead: Bool = false) {
+    ///   - prepare: Makes ``prepared`` on that thread.
+    init(
+        folder: String, key: RegistryKey,
+        preparing prepare: (@Sendable (RegistryContent) -> PreparedRecords)? = nil
+    ) {
         (self.folder, self.key) = (folder, key)
         let name = key.fileName
         path = "\(folder)/\(name)"
         reading.enter()
         ThreadPool.shared.run {
-            self.read(name, decodesAhead: decodesAhead)
+            self.read(name, prepare)
             self.reading.leave()
         }
     }
 
-    private func read(_ name: String, decodesAhead: Bool) {
+    private func read(_ name: String, _ prepare: (@Sendable (RegistryContent) -> PreparedRecords)?) {
         var state = State()
-        let result = plugin_host_read_private(folder, name, RegistryLayout.bytesMax)
-        if let start = result.bytes {
+        let result = plugin_host_open_private(folder, name, RegistryLayout.bytesMax)
+        if result.descriptor >= 0 {
             do throws(RegistryContent.Fault) {
-                state.content = try RegistryContent(KnownBytes(start, count: result.count), key: key)
+                state.content = try RegistryContent(StoredTexts(result.descriptor, size: result.size), key: key)
             } catch {
                 state.problems = [Self.ignored("\(path) \(error.text).")]
             }
         } else if result.code != ENOENT {
             state.problems = [Self.ignored(Self.reason(result, folder, path))]
         }
-        if decodesAhead, let content = state.content {
-            state.ahead = (0..<content.count).map { KnownEntry(content[$0]) }
-        }
+        if let prepare { state.prepared = state.content.map(prepare) }
         self.state.withLock { $0 = state }
     }
 
@@ -127,7 +102,18 @@ final class RegistryCache: Sendable {
     var files: [KnownFile] { withState { Self.files($0) } }
 
     /// Returns what is known about a file; `nil` if nothing is, or it has changed since.
-    func find(_ path: String, identity: FileIdentity) -> Found? { withState { $0.find(path, identity) } }
+    func find(_ path: String, identity: FileIdentity) -> KnownFile? { withState { $0.find(path, identity) } }
+
+    /// What was prepared while the file was read; `nil` if nothing was, or it is no longer needed.
+    var prepared: PreparedRecords? { withState { $0.prepared } }
+
+    /// Returns the prepared record of a file; `nil` if there is none, or the file has changed since.
+    func preparedRecord(_ path: String, identity: FileIdentity) -> FileRecord? {
+        withState { $0.preparedRecord(path, identity) }
+    }
+
+    /// Frees ``prepared``, which only a start needs.
+    func forgetPrepared() { withState { $0.prepared = nil } }
 
     /// Records what was learnt about a file, in place of what was known about the file at its path.
     ///
@@ -136,7 +122,7 @@ final class RegistryCache: Sendable {
     func record(_ file: KnownFile, isFleeting: Bool = false) {
         guard !isFleeting, !file.identity.isRecent else { return forget(file.path) }
         withState { state in
-            guard state.find(file.path, file.identity)?.file != file else { return }
+            guard state.find(file.path, file.identity) != file else { return }
             state.changes[file.path] = .some(file)
             state.isDirty = true
         }

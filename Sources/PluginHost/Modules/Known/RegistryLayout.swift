@@ -4,10 +4,11 @@ import PluginABI
 import PluginFile
 
 /// The layout of the file of a ``RegistryCache``: a header, a table of entries that is sorted by path, a table of the
-/// libraries that modules bring along, and the texts of both. All numbers are little-endian.
+/// libraries that modules bring along, the texts of both, and the manifests. All numbers are little-endian. The manifests
+/// are most of the file; a host reads them to check that they are intact, and again when they are needed.
 enum RegistryLayout {
     /// The version of the layout; part of the file's name.
-    static let version: UInt32 = 3
+    static let version: UInt32 = 4
     /// The largest file, in bytes.
     static let bytesMax = 256 << 20
     private static let magic: UInt64 = 0x3159_5254_5349_4750  // "PGISTRY1"
@@ -18,13 +19,16 @@ enum RegistryLayout {
         var size = UInt32(MemoryLayout<Header>.size)
         /// The length of the file.
         var length: UInt64 = 0
-        /// The digest of everything after this field. It guards against damage, not against malice.
+        /// The digest of everything between this field and the manifests. It guards against damage, not against malice.
         var checksum: UInt64 = 0
         var key = Slice()
         var entries = Slice()
         var libraries = Slice()
-        /// A slice of the file, like the other three; the slices in the tables are slices of this one.
+        /// A slice of the file, like the others; the slices in the tables are slices of this one.
         var texts = Slice()
+        /// The end of the file.
+        var manifests = Slice()
+        var manifestsChecksum: UInt64 = 0
 
         /// The offset of the first byte that the checksum covers.
         static let checked = MemoryLayout<Header>.offset(of: \.key)!
@@ -63,12 +67,12 @@ enum RegistryLayout {
         var isModule: UInt32
         var abiMajor: UInt16 = 0
         var abiMinor: UInt16 = 0
-        /// The name of the module, or the code of the error.
-        var name: Slice
-        /// The version of the module, or the source of the error.
-        var version: Slice
-        /// The manifest of the module, or the message of the error.
-        var text: Slice
+        /// The code, the source and the message of the error.
+        var code = Slice()
+        var source = Slice()
+        var message = Slice()
+        /// A slice of the manifests.
+        var manifest = Slice()
         var toolchain = Slice()
         var index = Slice()
         var libraries = Slice()
@@ -84,6 +88,8 @@ enum RegistryLayout {
 struct RegistryContent: Sendable {
     private typealias Layout = RegistryLayout
 
+    private let file: StoredTexts
+    /// The content except the manifests.
     private let bytes: KnownBytes
     private let header: RegistryLayout.Header
 
@@ -91,23 +97,30 @@ struct RegistryContent: Sendable {
     /// this key, and whether all positions are inside it.
     ///
     /// - Throws: ``Fault``.
-    init(_ bytes: KnownBytes, key: RegistryKey) throws(Fault) {
-        let all = bytes.all
-        guard all.count >= MemoryLayout<Layout.Header>.size, all.count <= Layout.bytesMax else {
-            throw Fault("has \(all.count) bytes")
-        }
-        let header = all.loadUnaligned(as: Layout.Header.self)
+    init(_ file: StoredTexts, key: RegistryKey) throws(Fault) {
         let expected = Layout.Header()
+        var header = expected
+        guard withUnsafeMutableBytes(of: &header, { file.read($0, at: 0) }), file.size <= Layout.bytesMax else {
+            throw Fault("has \(file.size) bytes")
+        }
         guard header.magic == expected.magic, header.version == expected.version, header.size == expected.size else {
             throw Fault("is not a registry file of this version")
         }
-        guard header.length == UInt64(all.count) else {
-            throw Fault("has \(all.count) bytes instead of \(header.length)")
+        guard header.length == UInt64(file.size) else {
+            throw Fault("has \(file.size) bytes instead of \(header.length)")
         }
-        guard header.checksum == Self.checksum(of: all) else { throw Fault("has a wrong checksum") }
-        (self.bytes, self.header) = (bytes, header)
+        let end = Int(header.manifests.start)
+        guard end >= MemoryLayout<Layout.Header>.size, header.manifests.range.upperBound == file.size,
+            let memory = malloc(end)
+        else { throw Fault("refers to data beyond its end") }
+        let bytes = KnownBytes(memory, count: end)
+        guard file.read(UnsafeMutableRawBufferPointer(start: memory, count: end), at: 0),
+            header.checksum == Self.checksum(of: bytes.all),
+            header.manifestsChecksum == Self.checksum(of: file, header.manifests.range)
+        else { throw Fault("has a wrong checksum") }
+        (self.file, self.bytes, self.header) = (file, bytes, header)
         guard isTable(header.entries, of: Layout.Entry.self), isTable(header.libraries, of: Layout.Library.self),
-            header.texts.range.upperBound <= all.count, isText(header.key)
+            header.texts.range.upperBound <= end, isText(header.key)
         else { throw Fault("refers to data beyond its end") }
         guard text(header.key).elementsEqual(key.bytes) else { throw Fault("belongs to another host") }
         for index in 0..<Int(header.libraries.count) {
@@ -115,8 +128,9 @@ struct RegistryContent: Sendable {
         }
         for index in 0..<count {
             let entry = entry(index)
-            let texts = [entry.path, entry.name, entry.version, entry.text, entry.toolchain, entry.index]
+            let texts = [entry.path, entry.code, entry.source, entry.message, entry.toolchain, entry.index]
             guard texts.allSatisfy(isText), entry.isModule <= 1,
+                entry.manifest.range.upperBound <= Int(header.manifests.count),
                 entry.libraries.range.upperBound <= Int(header.libraries.count)
             else { throw Fault("refers to data beyond its end") }
             guard index == 0 || Self.compare(text(self.entry(index - 1).path), text(entry.path)) < 0 else {
@@ -168,15 +182,14 @@ struct RegistryContent: Sendable {
 
     private func error(_ entry: RegistryLayout.Entry) -> PluginError {
         PluginError(
-            .init(rawValue: string(entry.name)), string(entry.text),
-            source: entry.version.count == 0 ? nil : string(entry.version))
+            .init(rawValue: string(entry.code)), string(entry.message),
+            source: entry.source.count == 0 ? nil : string(entry.source))
     }
 
     private func facts(_ entry: RegistryLayout.Entry) -> KnownFile.ModuleFacts {
         KnownFile.ModuleFacts(
-            name: string(entry.name), version: string(entry.version),
             abi: .init(major: entry.abiMajor, minor: entry.abiMinor), toolchain: string(entry.toolchain),
-            manifest: known(entry.text), index: known(entry.index),
+            manifest: manifest(entry.manifest), index: KnownText(bytes, range(entry.index)),
             libraries: entry.libraries.range.map { index in
                 let library = library(index)
                 return .init(path: string(library.path), identity: library.identity.value)
@@ -212,7 +225,10 @@ struct RegistryContent: Sendable {
 
     private func string(_ slice: RegistryLayout.Slice) -> String { String(decoding: text(slice), as: UTF8.self) }
 
-    private func known(_ slice: RegistryLayout.Slice) -> KnownText { KnownText(bytes, range(slice)) }
+    private func manifest(_ slice: RegistryLayout.Slice) -> KnownText {
+        let start = Int(header.manifests.start) + Int(slice.start)
+        return KnownText(file, start..<start + Int(slice.count))
+    }
 
     /// Returns a negative number, 0 or a positive number, like `memcmp`.
     private static func compare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
@@ -221,10 +237,24 @@ struct RegistryContent: Sendable {
         return order == 0 ? left.count - right.count : order
     }
 
-    fileprivate static func checksum(of file: UnsafeRawBufferPointer) -> UInt64 {
-        var digest = FileDigest(size: file.count)
-        digest.mix(UnsafeRawBufferPointer(rebasing: file[RegistryLayout.Header.checked...]))
+    fileprivate static func checksum(of bytes: UnsafeRawBufferPointer) -> UInt64 {
+        var digest = FileDigest(size: bytes.count)
+        digest.mix(UnsafeRawBufferPointer(rebasing: bytes[RegistryLayout.Header.checked...]))
         return digest.value
+    }
+
+    /// Returns the digest of a part of a file, which is read in pieces; `nil` if it cannot be read.
+    private static func checksum(of file: StoredTexts, _ range: Range<Int>) -> UInt64? {
+        withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 8) { buffer in
+            var digest = FileDigest(size: range.count)
+            for start in stride(from: range.lowerBound, to: range.upperBound, by: buffer.count) {
+                let count = min(buffer.count, range.upperBound - start)
+                let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+                guard file.read(piece, at: start) else { return nil }
+                digest.mix(UnsafeRawBufferPointer(piece))
+            }
+            return digest.value
+        }
     }
 }
 
@@ -233,7 +263,7 @@ extension RegistryContent {
     ///
     /// - Parameter files: What is known, each path once, sorted by the bytes of the paths.
     static func encoded(_ files: [KnownFile], key: RegistryKey) -> [UInt8]? {
-        var texts = RegistryTexts()
+        var (texts, manifests) = (RegistryTexts(), RegistryTexts())
         let key = texts.add(key.bytes)
         var entries: [Layout.Entry] = []
         var libraries: [Layout.Library] = []
@@ -243,8 +273,8 @@ extension RegistryContent {
                 entries.append(
                     Layout.Entry(
                         path: texts.add(file.path.utf8), identity: .init(file.identity), digest: file.digest,
-                        isModule: 0, name: texts.add(error.code.rawValue.utf8),
-                        version: texts.add((error.source ?? "").utf8), text: texts.add(error.message.utf8)))
+                        isModule: 0, code: texts.add(error.code.rawValue.utf8),
+                        source: texts.add((error.source ?? "").utf8), message: texts.add(error.message.utf8)))
             case .module(let facts):
                 let own = Layout.Slice(start: UInt32(libraries.count), count: UInt32(facts.libraries.count))
                 libraries += facts.libraries.map { .init(path: texts.add($0.path.utf8), identity: .init($0.identity)) }
@@ -252,21 +282,26 @@ extension RegistryContent {
                     Layout.Entry(
                         path: texts.add(file.path.utf8), identity: .init(file.identity), digest: file.digest,
                         isModule: 1, abiMajor: facts.abi.major, abiMinor: facts.abi.minor,
-                        name: texts.add(facts.name.utf8), version: texts.add(facts.version.utf8),
-                        text: facts.manifest.withBytes { texts.add($0) }, toolchain: texts.add(facts.toolchain.utf8),
+                        manifest: facts.manifest.withBytes { manifests.add($0) },
+                        toolchain: texts.add(facts.toolchain.utf8),
                         index: facts.index.withBytes { texts.add($0) }, libraries: own))
             }
-            guard texts.bytes.count <= Layout.bytesMax else { return nil }
+            guard texts.bytes.count + manifests.bytes.count <= Layout.bytesMax else { return nil }
         }
         let start = MemoryLayout<Layout.Header>.size
         let librariesStart = start + entries.count * MemoryLayout<Layout.Entry>.stride
         let textsStart = librariesStart + libraries.count * MemoryLayout<Layout.Library>.stride
-        let length = textsStart + texts.bytes.count
+        let manifestsStart = textsStart + texts.bytes.count
+        let length = manifestsStart + manifests.bytes.count
         guard length <= Layout.bytesMax else { return nil }
         var header = Layout.Header(length: UInt64(length), key: key)
         header.entries = .init(start: UInt32(start), count: UInt32(entries.count))
         header.libraries = .init(start: UInt32(librariesStart), count: UInt32(libraries.count))
         header.texts = .init(start: UInt32(textsStart), count: UInt32(texts.bytes.count))
+        header.manifests = .init(start: UInt32(manifestsStart), count: UInt32(manifests.bytes.count))
+        var digest = FileDigest(size: manifests.bytes.count)
+        manifests.bytes.withUnsafeBytes { digest.mix($0) }
+        header.manifestsChecksum = digest.value
         var file: [UInt8] = []
         file.reserveCapacity(length)
         withUnsafeBytes(of: header) { file += $0 }
@@ -275,7 +310,7 @@ extension RegistryContent {
         file += texts.bytes
         header.checksum = file.withUnsafeBytes(checksum)
         withUnsafeBytes(of: header) { header in file.replaceSubrange(0..<header.count, with: header) }
-        return file
+        return file + manifests.bytes
     }
 }
 

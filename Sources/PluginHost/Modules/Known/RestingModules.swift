@@ -65,7 +65,7 @@ extension ChangeContext {
     /// Whether a module that serves may be put to rest when it is idle.
     private func mayRestAgain(_ served: Served) -> Bool {
         guard served.module.isOfFile, let process = served.module.process, !process.isDebugged else { return false }
-        return served.module.manifest.isStateless && startsWhenNeeded(served.module.outline)
+        return served.module.manifest.isStateless && configuration.startsWhenNeeded(served.module.outline)
     }
 
     /// Puts to rest the modules that have been idle for this time.

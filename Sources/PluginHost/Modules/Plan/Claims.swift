@@ -115,7 +115,7 @@ struct Claims {
 
     /// Inserts the routes of a new module, or none of them. The table has one owner, so it is changed in place: a copy
     /// for each module, to be restored on failure, would cost as much as all routes together.
-    private mutating func takeRoutes(of module: LoadedModule) throws(PluginError) {
+    mutating func takeRoutes(of module: LoadedModule) throws(PluginError) {
         var (inserted, yielded): ([RouteEntry], [RouteEntry]) = ([], [])
         inserted.reserveCapacity(module.routes.count)
         for entry in module.routes where !routes.isOverridden(entry) {

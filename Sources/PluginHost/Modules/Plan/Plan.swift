@@ -30,12 +30,10 @@ struct Plan {
     private(set) var resting: [Candidate] = []
     /// The change of the routes if ``serving`` and ``resting`` are served.
     let routeChange: RouteChange?
-    /// The verdicts on all files that contain modules, by path; empty if ``judged`` contains them.
+    /// The verdicts on all files that contain modules, by path; empty if ``registrations`` contains them.
     private(set) var verdicts: [PathKey: FileRecord.Verdict] = [:]
-    /// The records with their verdicts, in the order of the paths, if the plan consists in registering all modules.
-    private(set) var judged: [FileRecord]?
-    /// The index of ``resting``, if the plan consists in registering all modules.
-    private(set) var known: KnownModules?
+    /// The content of the plan, if it consists in registering all modules.
+    private(set) var registrations: Registrations?
     /// The modules that serve now and should no longer serve, in the order of their start.
     private(set) var leaving: [Served] = []
     /// The modules that the plan is not about, which stay as they are; `nil` if it is about all.
@@ -117,15 +115,10 @@ struct Plan {
             .sorted { $0.generation.number < $1.generation.number }
     }
 
-    /// Creates a plan that registers modules, while nothing serves or is registered.
-    ///
-    /// - Parameters:
-    ///   - known: The modules in the order in which they would start.
-    ///   - judged: The records of their files, with their verdicts, in the order of the paths.
-    ///   - routes: The change of the routes.
-    init(registering known: KnownModules, _ judged: [FileRecord], _ routes: RouteChange) {
-        (routeChange, others, self.known, self.judged) = (routes, nil, known, judged)
-        resting = known.modules.map { Candidate(module: $0, path: $0.file, isInFolder: true) }
+    /// Creates a plan that registers all modules.
+    init(_ registrations: Registrations) {
+        (routeChange, others, self.registrations) = (registrations.routeChange, nil, registrations)
+        resting = registrations.modules.modules.map { Candidate(module: $0, path: $0.file, isInFolder: true) }
     }
 
     /// Creates a plan that puts modules to rest; everything else stays as it is.

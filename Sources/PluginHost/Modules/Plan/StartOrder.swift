@@ -118,6 +118,7 @@ extension LoadedModule: OrderedModule {
 extension Array where Element: OrderedModule {
     /// The modules in their start order.
     var inOrder: [Element] {
+        if count < 2 { return self }
         let order = StartOrder(map(\.outlineInOrder))
         return (order.starting + order.blocked).map { self[$0] }
     }

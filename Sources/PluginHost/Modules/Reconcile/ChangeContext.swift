@@ -166,12 +166,14 @@ final class ChangeContext: @unchecked Sendable {
 
     /// Returns the plan of a start that only registers modules; `nil` if there is more to do.
     private func planOfRegistrations(_ table: Table) -> Plan? {
-        guard let records = folders.newRecords, serving.all.isEmpty, starts.slow.isEmpty, starts.parked.isEmpty,
-            table.contents.known.isEmpty, table.generations.isEmpty, table.declaredServices.program.isEmpty,
-            let plan = Plan(registering: records, table.routes)
+        guard let records = folders.newRecords, serving.isEmpty, starts.slow.isEmpty, starts.parked.isEmpty,
+            table.contents.known.isEmpty, table.generations.isEmpty, table.declaredServices.program.isEmpty
         else { return nil }
-        examined.modules += records.count
-        return plan
+        let prepared = disk?.registry?.prepared?.registrations
+        let isPrepared = prepared?.areOf(records, table.routes) == true
+        guard let plan = isPrepared ? prepared : Registrations(records, table.routes) else { return nil }
+        if !isPrepared { examined.modules += records.count }
+        return Plan(plan)
     }
 
     /// Returns a plan of the modules that have changed since they were planned, and of those that the changes may

@@ -41,7 +41,7 @@ struct Publication {
         (gone, rested) = (plan.gone, plan.rested)
         replaced = plan.leaving.filter { names.contains($0.name) }
         let present = context.registry.table.contents.known
-        let next = plan.known ?? present.changed(to: plan.registered(after: present, in: context))
+        let next = plan.registrations?.modules ?? present.changed(to: plan.registered(after: present, in: context))
         known = next === present ? nil : next
         let unavailability = Unavailability(of: plan, context.folders, registered: present, then: known)
         self.unavailability = unavailability

@@ -13,6 +13,8 @@ struct Serving: Sendable {
 
     var all: [Served] { program + modules.values }
 
+    var isEmpty: Bool { program.isEmpty && modules.isEmpty }
+
     func contains(_ name: String) -> Bool { modules[name] != nil || program.contains { $0.name == name } }
 
     /// Replaces modules that serve.

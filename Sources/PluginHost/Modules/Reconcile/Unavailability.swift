@@ -21,7 +21,7 @@ struct Unavailability {
         let names = Set(plan.serving.map(\.outline.name))
         self.names = names
         judged =
-            plan.judged
+            plan.registrations?.judged
             ?? plan.verdicts.compactMap { path, verdict in folders.records[path]?.decided(verdict) }
             .sorted(byBytesOf: \.path)
         guard let next else {
@@ -50,7 +50,7 @@ struct Unavailability {
     /// The records of the files that are not served.
     private var refused: [FileRecord] {
         let others = folders.unsettledRecords.filter { $0.error != nil && judgedRecord($0.path) == nil }
-        return plan.judged == nil ? others + judged.filter { !$0.isSettled && $0.error != nil } : others
+        return plan.registrations == nil ? others + judged.filter { !$0.isSettled && $0.error != nil } : others
     }
 
     func reason(of leaving: Served) -> String {

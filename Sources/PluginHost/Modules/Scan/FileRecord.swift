@@ -12,13 +12,14 @@ struct FileRecord: Sendable {
         let isFleeting: Bool
         let content: Content
         let since: Date
+        let isUnsettled: Bool
 
         init(
             _ path: String, _ folder: String, _ identity: FileIdentity?, isFleeting: Bool, _ content: Content,
             since: Date
         ) {
             (self.path, self.folder, self.identity, self.isFleeting) = (path, folder, identity, isFleeting)
-            (self.content, self.since) = (content, since)
+            (self.content, self.since, isUnsettled) = (content, since, content.isUnsettled)
         }
     }
 
@@ -104,18 +105,10 @@ struct FileRecord: Sendable {
     var isAwaited: Bool { if case .beingWritten = content { true } else { false } }
 
     /// Whether the file contains a module that serves, is registered or is superseded.
-    var isSettled: Bool {
-        switch verdict {
-        case .serves, .superseded: true
-        default: false
-        }
-    }
+    var isSettled: Bool { verdict.isSettled }
 
     /// Whether the file contains no module, or one that was judged and is not settled.
-    var isUnsettled: Bool {
-        guard case .module(let loaded) = content else { return true }
-        return loaded.verdict != .undecided && !isSettled
-    }
+    var isUnsettled: Bool { fields.isUnsettled }
 
     /// Whether the file is a library that a module needs.
     var isLibrary: Bool { if case .library = content { true } else { false } }
@@ -136,6 +129,9 @@ struct FileRecord: Sendable {
 
     /// The verdict on the module in the file.
     var verdict: Verdict { if case .module(let loaded) = content { loaded.verdict } else { .undecided } }
+
+    /// Returns whether both are the same record, or copies of it.
+    func isIdentical(to other: FileRecord) -> Bool { fields === other.fields }
 
     /// Returns whether both records describe the same file, which was not written in between.
     func hasContent(of other: FileRecord) -> Bool {
@@ -164,7 +160,21 @@ struct FileRecord: Sendable {
     }
 }
 
+extension FileRecord.Content {
+    fileprivate var isUnsettled: Bool {
+        guard case .module(let loaded) = self else { return true }
+        return loaded.verdict != .undecided && !loaded.verdict.isSettled
+    }
+}
+
 extension FileRecord.Verdict {
+    fileprivate var isSettled: Bool {
+        switch self {
+        case .serves, .superseded: true
+        default: false
+        }
+    }
+
     /// The reason why the module does not serve, if it has an unmet requirement or was refused.
     var error: PluginError? {
         switch self {

@@ -84,6 +84,7 @@ extension ChangeContext {
         isHoldScheduled = true
         later(after: .seconds(2)) { context in
             context.isHoldScheduled = false
+            context.disk.registry?.forgetPrepared()
             context.holdFiles()
         }
     }
