@@ -17,18 +17,31 @@ package final class RequestThreads: TaskExecutor {
     private final class Worker: @unchecked Sendable {
         let threads: RequestThreads
         let arrived = DispatchSemaphore(value: 0)
-        /// Whether the next job that this thread makes runs on it, too.
+        /// Whether the next work that this thread makes runs on it, too.
         var handsOver = false
         /// What the thread runs next.
-        var next: UnownedJob?
-        /// How many jobs in a row have been handed over.
+        var next: Work?
+        /// How much work in a row have been handed over.
         var inRow = 0
 
         init(_ threads: RequestThreads) { self.threads = threads }
     }
 
+    /// What a thread runs: a part of a task, or code outside of tasks.
+    fileprivate enum Work {
+        case job(UnownedJob)
+        case body(@Sendable () -> Void)
+
+        func run(on executor: UnownedTaskExecutor) {
+            switch self {
+            case .job(let job): job.runSynchronously(on: executor)
+            case .body(let body): body()
+            }
+        }
+    }
+
     private struct State {
-        var jobs = JobQueue()
+        var work = WorkQueue()
         /// The threads that wait; the last one has begun to wait last.
         var idle: [Worker] = []
         /// The number of threads that do not wait.
@@ -39,7 +52,7 @@ package final class RequestThreads: TaskExecutor {
         var occupied = 0
     }
 
-    /// How many jobs in a row are handed over at most, so that others are not kept waiting.
+    /// How much work in a row is handed over at most, so that others are not kept waiting.
     private static let longestRow = 32
 
     private let count: Int
@@ -56,23 +69,28 @@ package final class RequestThreads: TaskExecutor {
         (self.count, self.startThread) = (max(1, count), startThread)
     }
 
-    package func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
+    package func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
+
+    /// Runs a body on one of the threads, outside of tasks.
+    package func run(_ body: @escaping @Sendable () -> Void) { add(.body(body)) }
+
+    private func add(_ work: Work) {
         if let worker = Self.worker, worker.handsOver, worker.threads === self {
             worker.handsOver = false
-            worker.next = job
+            worker.next = work
             return
         }
         wake { state in
-            state.jobs.append(job)
+            state.work.append(work)
             return true
         }
     }
 
-    /// Runs a body that makes a job for these threads. If this is one of them, and nothing has been handed over to it,
-    /// it runs the job itself, as soon as the current one suspends or ends, which should be at once.
+    /// Runs a body that makes work for these threads: a job, or a call of ``run(_:)``. If this is one of them, and
+    /// nothing has been handed over to it, it does the work itself, as soon as the current job suspends or ends, which
+    /// should be at once.
     ///
-    /// - Parameter body: What makes the job. It must do nothing else that makes jobs.
+    /// - Parameter body: What makes the work. It must do nothing else that makes work.
     package func handOver<Result>(_ body: () -> Result) -> Result {
         guard let worker = Self.worker, worker.threads === self, worker.next == nil, worker.inRow < Self.longestRow
         else { return body() }
@@ -108,7 +126,7 @@ package final class RequestThreads: TaskExecutor {
     /// - Parameter change: Changes the state. Returns false if no thread is needed.
     private func wake(_ change: (inout State) -> Bool) {
         let found = state.withLock { state -> Found in
-            guard change(&state), !state.jobs.isEmpty, state.running < count || state.occupied >= state.running else {
+            guard change(&state), !state.work.isEmpty, state.running < count || state.occupied >= state.running else {
                 return .none
             }
             if let worker = state.idle.popLast() {
@@ -140,33 +158,32 @@ package final class RequestThreads: TaskExecutor {
         if isNeeded { DispatchQueue.global().async { self.runWaiting() } }
     }
 
-    /// Runs jobs for ever.
+    /// Does work for ever.
     private func run(_ worker: Worker) {
         Self.set(worker)
         let executor = asUnownedTaskExecutor()
         while true {
-            if let job = worker.next {
-                worker.next = nil
+            if let work = worker.next.take() {
                 worker.inRow += 1
-                job.runSynchronously(on: executor)
+                work.run(on: executor)
                 continue
             }
             worker.inRow = 0
-            let job = state.withLock { state in
-                let job = state.jobs.popFirst()
-                if job == nil {
+            let work = state.withLock { state in
+                let work = state.work.popFirst()
+                if work == nil {
                     state.idle.append(worker)
                     state.running -= 1
                 }
-                return job
+                return work
             }
-            if let job { job.runSynchronously(on: executor) } else { worker.arrived.wait() }
+            if let work { work.run(on: executor) } else { worker.arrived.wait() }
         }
     }
 
     /// Runs what waits, in place of threads that cannot be started.
     private func runWaiting() {
-        while let job = state.withLock({ $0.jobs.popFirst() }) { job.runSynchronously(on: asUnownedTaskExecutor()) }
+        while let work = state.withLock({ $0.work.popFirst() }) { work.run(on: asUnownedTaskExecutor()) }
     }
 
     // MARK: The current thread
@@ -190,27 +207,27 @@ package final class RequestThreads: TaskExecutor {
     }
 }
 
-/// Jobs in the order in which they came.
-private struct JobQueue {
-    private var jobs: [UnownedJob] = []
+/// Work in the order in which it came.
+private struct WorkQueue {
+    private var work: [RequestThreads.Work?] = []
     private var first = 0
 
-    var isEmpty: Bool { first == jobs.count }
+    var isEmpty: Bool { first == work.count }
 
-    mutating func append(_ job: UnownedJob) { jobs.append(job) }
+    mutating func append(_ new: RequestThreads.Work) { work.append(new) }
 
-    mutating func popFirst() -> UnownedJob? {
-        guard first < jobs.count else { return nil }
+    mutating func popFirst() -> RequestThreads.Work? {
+        guard first < work.count else { return nil }
         defer {
             first += 1
-            if first == jobs.count {
-                jobs.removeAll(keepingCapacity: true)
+            if first == work.count {
+                work.removeAll(keepingCapacity: true)
                 first = 0
-            } else if first >= 1024, first * 2 >= jobs.count {
-                jobs.removeFirst(first)
+            } else if first >= 1024, first * 2 >= work.count {
+                work.removeFirst(first)
                 first = 0
             }
         }
-        return jobs[first]
+        return work[first].take()
     }
 }
