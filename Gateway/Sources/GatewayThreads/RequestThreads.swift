@@ -17,31 +17,18 @@ package final class RequestThreads: TaskExecutor {
     private final class Worker: @unchecked Sendable {
         let threads: RequestThreads
         let arrived = DispatchSemaphore(value: 0)
-        /// Whether the next work that this thread makes runs on it, too.
+        /// Whether the next job that this thread makes runs on it, too.
         var handsOver = false
         /// What the thread runs next.
-        var next: Work?
-        /// How much work in a row have been handed over.
+        var next: UnownedJob?
+        /// How many jobs in a row have been handed over.
         var inRow = 0
 
         init(_ threads: RequestThreads) { self.threads = threads }
     }
 
-    /// What a thread runs: a part of a task, or code outside of tasks.
-    fileprivate enum Work {
-        case job(UnownedJob)
-        case body(@Sendable () -> Void)
-
-        func run(on executor: UnownedTaskExecutor) {
-            switch self {
-            case .job(let job): job.runSynchronously(on: executor)
-            case .body(let body): body()
-            }
-        }
-    }
-
     private struct State {
-        var work = WorkQueue()
+        var jobs = JobQueue()
         /// The threads that wait; the last one has begun to wait last.
         var idle: [Worker] = []
         /// The number of threads that do not wait.
@@ -52,7 +39,7 @@ package final class RequestThreads: TaskExecutor {
         var occupied = 0
     }
 
-    /// How much work in a row is handed over at most, so that others are not kept waiting.
+    /// How many jobs in a row are handed over at most, so that others are not kept waiting.
     private static let longestRow = 32
 
     private let count: Int
@@ -69,28 +56,23 @@ package final class RequestThreads: TaskExecutor {
         (self.count, self.startThread) = (max(1, count), startThread)
     }
 
-    package func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
-
-    /// Runs a body on one of the threads, outside of tasks.
-    package func run(_ body: @escaping @Sendable () -> Void) { add(.body(body)) }
-
-    private func add(_ work: Work) {
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
         if let worker = Self.worker, worker.handsOver, worker.threads === self {
             worker.handsOver = false
-            worker.next = work
+            worker.next = job
             return
         }
         wake { state in
-            state.work.append(work)
+            state.jobs.append(job)
             return true
         }
     }
 
-    /// Runs a body that makes work for these threads: a job, or a call of ``run(_:)``. If this is one of them, and
-    /// nothing has been handed over to it, it does the work itself, as soon as the current job suspends or ends, which
-    /// should be at once.
+    /// Runs a body that makes a job for these threads. If this is one of them, and nothing has been handed over to it,
+    /// it runs the job itself, as soon as the current one suspends or ends, which should be at once.
     ///
-    /// - Parameter body: What makes the work. It must do nothing else that makes work.
+    /// - Parameter body: What makes the job. It must do nothing else that makes jobs.
     package func handOver<Result>(_ body: () -> Result) -> Result {
         guard let worker = Self.worker, worker.threads === self, worker.next == nil, worker.inRow < Self.longestRow
         else { return body() }
@@ -126,7 +108,7 @@ package final class RequestThreads: TaskExecutor {
     /// - Parameter change: Changes the state. Returns false if no thread is needed.
     private func wake(_ change: (inout State) -> Bool) {
         let found = state.withLock { state -> Found in
-            guard change(&state), !state.work.isEmpty, state.running < count || state.occupied >= state.running else {
+            guard change(&state), !state.jobs.isEmpty, state.running < count || state.occupied >= state.running else {
                 return .none
             }
             if let worker = state.idle.popLast() {
@@ -158,32 +140,33 @@ package final class RequestThreads: TaskExecutor {
         if isNeeded { DispatchQueue.global().async { self.runWaiting() } }
     }
 
-    /// Does work for ever.
+    /// Runs jobs for ever.
     private func run(_ worker: Worker) {
         Self.set(worker)
         let executor = asUnownedTaskExecutor()
         while true {
-            if let work = worker.next.take() {
+            if let job = worker.next {
+                worker.next = nil
                 worker.inRow += 1
-                work.run(on: executor)
+                job.runSynchronously(on: executor)
                 continue
             }
             worker.inRow = 0
-            let work = state.withLock { state in
-                let work = state.work.popFirst()
-                if work == nil {
+            let job = state.withLock { state in
+                let job = state.jobs.popFirst()
+                if job == nil {
                     state.idle.append(worker)
                     state.running -= 1
                 }
-                return work
+                return job
             }
-            if let work { work.run(on: executor) } else { worker.arrived.wait() }
+            if let job { job.runSynchronously(on: executor) } else { worker.arrived.wait() }
         }
     }
 
     /// Runs what waits, in place of threads that cannot be started.
     private func runWaiting() {
-        while let work = state.withLock({ $0.work.popFirst() }) { work.run(on: asUnownedTaskExecutor()) }
+        while let job = state.withLock({ $0.jobs.popFirst() }) { job.runSynchronously(on: asUnownedTaskExecutor()) }
     }
 
     // MARK: The current thread
@@ -207,27 +190,27 @@ package final class RequestThreads: TaskExecutor {
     }
 }
 
-/// Work in the order in which it came.
-private struct WorkQueue {
-    private var work: [RequestThreads.Work?] = []
+/// Jobs in the order in which they came.
+private struct JobQueue {
+    private var jobs: [UnownedJob] = []
     private var first = 0
 
-    var isEmpty: Bool { first == work.count }
+    var isEmpty: Bool { first == jobs.count }
 
-    mutating func append(_ new: RequestThreads.Work) { work.append(new) }
+    mutating func append(_ job: UnownedJob) { jobs.append(job) }
 
-    mutating func popFirst() -> RequestThreads.Work? {
-        guard first < work.count else { return nil }
+    mutating func popFirst() -> UnownedJob? {
+        guard first < jobs.count else { return nil }
         defer {
             first += 1
-            if first == work.count {
-                work.removeAll(keepingCapacity: true)
+            if first == jobs.count {
+                jobs.removeAll(keepingCapacity: true)
                 first = 0
-            } else if first >= 1024, first * 2 >= work.count {
-                work.removeFirst(first)
+            } else if first >= 1024, first * 2 >= jobs.count {
+                jobs.removeFirst(first)
                 first = 0
             }
         }
-        return work[first].take()
+        return jobs[first]
     }
 }

@@ -75,7 +75,7 @@ import Testing
             host.isolation.modules = .named(["Isolated"])
             host.isolation.workerPath = "\(buildFolder)/pluginhost-gateway"
         }
-        func may(_ action: String) -> Bool? { gateway.gateway.catalog.current.action(action)?.isInProcess }
+        func may(_ action: String) -> Bool? { gateway.gateway.catalog.current.action(action)?.mayShareThreads }
         #expect(await becomesTrue { may("Lazy/wait") == true })
         #expect(may("Lazy/later") == false)
         #expect(may("Lazy/inside") == nil)

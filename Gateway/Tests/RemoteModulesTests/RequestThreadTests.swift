@@ -32,24 +32,6 @@ import Testing
         #expect(counted.started.withLock { $0 } == 1)
     }
 
-    @Test func `code that is handed over runs on the same thread, outside of tasks`() async {
-        let counted = Counted()
-        let threads = counted.threads(4)
-        await withTaskExecutorPreference(threads) {
-            for _ in 0..<10 {
-                let outcome = Outcome()
-                threads.handOver {
-                    threads.run {
-                        #expect(threads.isCurrent && withUnsafeCurrentTask { $0 == nil })
-                        threads.handOver { outcome.set() }
-                    }
-                }
-                await outcome.wait()
-            }
-        }
-        #expect(counted.started.withLock { $0 } == 1)
-    }
-
     @Test func `a task continues although the one to which it has handed its thread hangs`() async throws {
         let (threads, go) = (RequestThreads(count: 1), DispatchSemaphore(value: 0))
         let (hangs, outcome) = (DispatchSemaphore(value: 0), Outcome())

@@ -122,13 +122,6 @@ extension HostContext {
         try start(.action(target, action), parameters, timeout: timeout)
     }
 
-    /// Starts to open a URL. The same rules apply.
-    package func start(
-        opening url: String, method: RouteMethod, _ parameters: Parameters, origin: CallOrigin, timeout: Duration?
-    ) throws(PluginError) -> PendingCall {
-        try start(.url(url), parameters, origin: origin, timeout: timeout, method: method)
-    }
-
     @inline(__always)
     private func start(
         _ address: Address, _ parameters: Parameters, origin: CallOrigin = .local, timeout: Duration?,

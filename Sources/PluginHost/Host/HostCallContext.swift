@@ -43,7 +43,7 @@ extension PluginHost {
         return try await body(HostContext(host: core.program.hostTable, call: call.token))
     }
 
-    func beginCall(_ callContext: CallContext) throws(PluginError) -> HostCore.RootCall {
+    private func beginCall(_ callContext: CallContext) throws(PluginError) -> HostCore.RootCall {
         let own = InterceptedTask.call
         return try core.begin(callContext, parent: own != 0 ? own : ThreadContext.current?.currentCall ?? 0)
     }

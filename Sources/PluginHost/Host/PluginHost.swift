@@ -47,7 +47,7 @@ public final class PluginHost: Sendable {
     var calls: Calls { Calls(core) }
 
     /// The program as a caller in a task: calls of an interceptor are made on behalf of the call that it intercepts.
-    var programInTask: HostContext {
+    private var programInTask: HostContext {
         HostContext(host: core.program.hostTable, call: InterceptedTask.call)
     }
 

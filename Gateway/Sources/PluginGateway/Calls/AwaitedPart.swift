@@ -16,7 +16,7 @@ final class AwaitedPart: EarlyEnding {
 
     init(_ call: GatewayCall, _ pace: CallPace? = nil) { (self.call, self.pace) = (call, pace) }
 
-    /// Cancels what does the part, if it is ended early; `nil` as long as it cannot be cancelled.
+    /// Cancels what does the part, if it is ended early; `nil` until that has begun.
     var cancel: (@Sendable () -> Void)? {
         get { state.withLock(\.cancel) }
         set {

@@ -1,7 +1,6 @@
 import GatewayThreads
 import PluginABI
 import PluginHost
-import Tracing
 
 /// A call that has its slot: the action, and the elements of the cursor that it returns.
 final class RunningCall: Sendable {
@@ -14,14 +13,14 @@ final class RunningCall: Sendable {
         (self.gateway, self.call, self.slot, self.connection) = (gateway, call, slot, connection)
     }
 
-    /// Calls the action. A synchronous one of this process is called without a task, which would cost more than a
-    /// short call.
+    /// Calls the action.
     ///
     /// - Parameter context: The trace and the caller that modules see.
     func open(_ context: CallContext) async throws(Problem) -> Value {
         do throws(PluginError) {
-            if call.destination.declaration?.isInProcess == true { return try await begin(context) }
-            return try await perform { [host = gateway.host, call] () async throws(PluginError) in
+            let mayShareThreads = call.destination.declaration?.mayShareThreads == true
+            let pace = mayShareThreads ? call.destination.counted.pace : nil
+            return try await perform(pace) { [host = gateway.host, call] () async throws(PluginError) in
                 if context.isEmpty { return try await host.open(call) }
                 do {
                     return try await host.withCallContext(context) { host in try await host.open(call) }
@@ -34,62 +33,39 @@ final class RunningCall: Sendable {
         }
     }
 
-    /// Begins the call on one of the threads for calls, or on a thread that answers requests, as long as the calls of
-    /// the action are short.
-    private func begin(_ context: CallContext) async throws(PluginError) -> Value {
-        let pace = call.destination.counted.pace
+    /// Does a part of the call on one of the threads for calls, and returns its result. Fails earlier if its time is
+    /// up, the client leaves, or the gateway ends; then the part continues, and keeps the slot.
+    ///
+    /// - Parameter pace: The pace of the calls, if they can run on the shared threads as long as they are short.
+    func perform(
+        _ pace: CallPace? = nil, _ body: @escaping @Sendable () async throws(PluginError) -> Value
+    ) async throws(PluginError) -> Value {
         let part = AwaitedPart(call, pace)
-        let span = gateway.isTraced ? ServiceContext.current : nil
         let threads = RequestThreads.process
-        if pace.areShort {
-            threads.handOver {
-                threads.run { [self] in
+        @Sendable func run(isShared: Bool) async {
+            let start = ContinuousClock.now
+            let result: Result<Value, PluginError>
+            do throws(PluginError) { result = .success(try await body()) } catch { result = .failure(error) }
+            pace?.add(.now - start, isShared: isShared)
+            threads.handOver { part.set(result) }
+        }
+        let task: Task<Void, Never>
+        if let pace, pace.areShort {
+            task = threads.handOver {
+                Task(executorPreference: threads) { [gateway, slot] in
+                    defer { withExtendedLifetime(slot) {} }
                     guard threads.enter() else {
-                        return gateway.threads.run { self.begin(part, context, span, isShared: false) }
+                        return await withTaskExecutorPreference(gateway.threads) { await run(isShared: false) }
                     }
-                    begin(part, context, span, isShared: true)
+                    await run(isShared: true)
                     threads.leave()
                 }
             }
         } else {
-            gateway.threads.run { [self] in begin(part, context, span, isShared: false) }
-        }
-        return try await wait(for: part)
-    }
-
-    /// Begins the call on the current thread.
-    ///
-    /// - Parameter span: The span of the call, for code of the program that runs in it.
-    private func begin(_ part: AwaitedPart, _ context: CallContext, _ span: ServiceContext?, isShared: Bool) {
-        let start = ContinuousClock.now
-        let begun =
-            if let span { ServiceContext.withValue(span) { gateway.host.begin(call, context) } } else {
-                gateway.host.begin(call, context)
+            task = Task(executorPreference: gateway.threads) { [slot] in
+                defer { withExtendedLifetime(slot) {} }
+                await run(isShared: false)
             }
-        switch begun {
-        case .over(let result):
-            call.destination.counted.pace.add(.now - start, isShared: isShared)
-            RequestThreads.process.handOver { part.set(result) }
-        case .running(let task):
-            part.cancel = { task.cancel() }
-            Task {
-                part.set(await task.value)
-                withExtendedLifetime(slot) {}
-            }
-        }
-    }
-
-    /// Does a part of the call on one of the threads for calls, and returns its result. Fails earlier if its time is
-    /// up, the client leaves, or the gateway ends; then the part continues, and keeps the slot.
-    func perform(
-        _ body: @escaping @Sendable () async throws(PluginError) -> Value
-    ) async throws(PluginError) -> Value {
-        let part = AwaitedPart(call)
-        let task = Task(executorPreference: gateway.threads) { [slot] in
-            defer { withExtendedLifetime(slot) {} }
-            let result: Result<Value, PluginError>
-            do throws(PluginError) { result = .success(try await body()) } catch { result = .failure(error) }
-            RequestThreads.process.handOver { part.set(result) }
         }
         part.cancel = { task.cancel() }
         return try await wait(for: part)
@@ -115,12 +91,6 @@ final class RunningCall: Sendable {
 }
 
 extension PluginHost {
-    fileprivate func begin(_ call: GatewayCall, _ context: CallContext) -> BegunCall {
-        begin(
-            opening: call.url, method: call.method, call.parameters, origin: .remote, timeout: call.timeout,
-            callContext: context)
-    }
-
     fileprivate func open(_ call: GatewayCall) async throws(PluginError) -> Value {
         try await open(
             call.url, method: call.method, call.parameters, origin: .remote, timeout: call.timeout)

@@ -85,7 +85,7 @@ final class Catalog: Sendable {
                     positions[target.name] = (number, position)
                     for action in target.actions where action.isRemote {
                         actions["\(target.name)/\(action.name)"] = KnownAction(
-                            action, isInProcess: module.isInProcess && !action.isAsync)
+                            action, mayShareThreads: module.isInProcess && !action.isAsync)
                     }
                 }
             }
@@ -166,10 +166,10 @@ final class Catalog: Sendable {
     final class KnownAction: Sendable {
         let action: Action
         /// Whether the action is synchronous, and runs in this process, so that its calls can be short.
-        let isInProcess: Bool
+        let mayShareThreads: Bool
 
-        fileprivate init(_ action: Action, isInProcess: Bool) {
-            (self.action, self.isInProcess) = (action, isInProcess)
+        fileprivate init(_ action: Action, mayShareThreads: Bool) {
+            (self.action, self.mayShareThreads) = (action, mayShareThreads)
         }
     }
 
