@@ -115,12 +115,14 @@ public final class PluginGateway: Sendable {
     ///   - connection: The connection that it came by, if it is known. Without it, a client that leaves does not cancel
     ///     its call, and ``GatewayConfiguration/Access/loopback`` refuses everybody.
     public func respond(to request: Request, connection: Connection? = nil) async -> Response {
+        let request = ReceivedRequest(request)
+        let connection = connection.map(departures.find)
         var response = await response(to: request, connection)
         if let cors = configuration.cors { response = cors.allow(response, to: request) }
         return request.method == .head ? response : response.ending(with: calls, departures, connection)
     }
 
-    private func response(to request: Request, _ connection: Connection?) async -> Response {
+    private func response(to request: ReceivedRequest, _ connection: Connection?) async -> Response {
         do throws(Problem) {
             try checkHeaders(request)
             let target = try RequestTarget(request, prefix: configuration.prefix)
@@ -143,7 +145,7 @@ public final class PluginGateway: Sendable {
     }
 
     private func answer(
-        _ target: RequestTarget, _ request: Request, _ client: Client, _ connection: Connection?
+        _ target: RequestTarget, _ request: ReceivedRequest, _ client: Client, _ connection: Connection?
     ) async throws(Problem) -> Response {
         switch target.path {
         case "/metrics": return try reading(request) { metricsResponse() }
@@ -160,7 +162,7 @@ public final class PluginGateway: Sendable {
     }
 
     /// Answers what a supervisor asks for, without credentials; `nil` for other requests.
-    private func operate(_ target: RequestTarget, _ request: Request) throws(Problem) -> Response? {
+    private func operate(_ target: RequestTarget, _ request: ReceivedRequest) throws(Problem) -> Response? {
         switch target.path {
         case "/healthz": return try reading(request) { .text("ok\n") }
         case "/readyz":
@@ -171,7 +173,7 @@ public final class PluginGateway: Sendable {
 
     /// Makes the response to a request that only reads.
     func reading(
-        _ request: Request, _ make: () throws(Problem) -> Response
+        _ request: ReceivedRequest, _ make: () throws(Problem) -> Response
     ) throws(Problem) -> Response {
         guard request.method == .get || request.method == .head else {
             throw Problem.method(request.method, allowed: "GET, HEAD")
@@ -184,7 +186,7 @@ public final class PluginGateway: Sendable {
 
 extension PluginGateway {
     /// Refuses headers that servers on the way could read differently.
-    private func checkHeaders(_ request: Request) throws(Problem) {
+    private func checkHeaders(_ request: ReceivedRequest) throws(Problem) {
         // The first `Host` header is the authority of the request.
         guard request.header(.host) == nil else {
             throw Problem(.invalidHeader, "There is more than one header Host.", closes: true)
@@ -195,7 +197,7 @@ extension PluginGateway {
     }
 
     /// Refuses a body that nobody would read.
-    func checkNoBody(_ request: Request) throws(Problem) {
+    func checkNoBody(_ request: ReceivedRequest) throws(Problem) {
         guard request.hasBody else { return }
         throw Problem(.invalidValue, "A request with the method \(request.method.rawValue) may not have a body here.")
     }
@@ -213,21 +215,6 @@ extension PluginGateway {
 
 extension HTTPField.Name {
     fileprivate static let host = Self("Host")!
-}
-
-extension Request {
-    /// Returns the value of a header field, as `headers[name]`, which takes a while; `nil` if there is none.
-    func header(_ name: HTTPField.Name) -> String? {
-        var value: String?
-        for field in headers where field.name == name {
-            guard value == nil else { return headers[name] }
-            value = field.value
-        }
-        return value
-    }
-
-    /// Whether a body follows the head.
-    var hasBody: Bool { header(.transferEncoding) != nil || (header(.contentLength) ?? "0") != "0" }
 }
 
 extension Response {

@@ -13,43 +13,51 @@ struct RequestTarget: Sendable {
     /// The maximum length of a path with its query, in bytes.
     static let lengthLimit = 16_384
 
-    init(_ request: Request, prefix: String) throws(Problem) {
-        var text = request.head.path ?? ""
+    init(_ request: ReceivedRequest, prefix: String) throws(Problem) {
+        var text = request.path ?? ""
         guard text.utf8.count <= Self.lengthLimit else {
             throw Problem(.uriTooLong, "The path is longer than \(Self.lengthLimit) bytes.")
         }
-        let isSound = text.withUTF8 { bytes in
-            bytes.first == UInt8(ascii: "/") && bytes.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != 0x23 }
+        let parts: (path: String, query: String)? = text.withUTF8 { bytes in
+            guard bytes.first == UInt8(ascii: "/") else { return nil }
+            var mark = bytes.count
+            for (index, byte) in bytes.enumerated() {
+                guard byte > 0x20, byte != 0x7F, byte != 0x23 else { return nil }
+                if byte == UInt8(ascii: "?"), mark == bytes.count { mark = index }
+            }
+            return (String(decoding: bytes[..<mark], as: UTF8.self), String(decoding: bytes[mark...], as: UTF8.self))
         }
-        guard isSound else {
+        guard let parts else {
             throw Problem(.invalidURL, "The path must begin with “/”, and have no spaces, control characters or “#”.")
         }
-        let mark = text.utf8.firstIndex(of: UInt8(ascii: "?")) ?? text.endIndex
-        let path = text[..<mark]
-        guard prefix.isEmpty || path.hasPrefix(prefix + "/") else {
+        guard prefix.isEmpty || parts.path.hasPrefix(prefix + "/") else {
             throw Problem(.noRoute, "There is nothing at this path.")
         }
-        self.path = prefix.isEmpty ? String(path) : String(path.dropFirst(prefix.count))
-        query = String(text[mark...])
-        host = try Self.host(request.head.authority ?? "")
+        path = prefix.isEmpty ? parts.path : String(parts.path.dropFirst(prefix.count))
+        query = parts.query
+        host = try Self.host(request.authority ?? "")
     }
 
     static func host(_ authority: String) throws(Problem) -> String {
-        let bytes = authority.utf8
-        let end =
-            bytes.first == UInt8(ascii: "[")
-            ? bytes.firstIndex(of: UInt8(ascii: "]")).map(bytes.index(after:)) ?? bytes.endIndex
-            : bytes.firstIndex(of: UInt8(ascii: ":")) ?? bytes.endIndex
-        let (name, port) = (authority[..<end], authority[end...].utf8)
-        let isPort =
-            port.isEmpty
-            || (port.first == UInt8(ascii: ":")
-                && port.dropFirst().allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
-        guard isPort, name.utf8.count <= 255, name.utf8.allSatisfy(isHostByte) else {
+        var authority = authority
+        let name: String? = authority.withUTF8 { bytes in
+            let end =
+                bytes.first == UInt8(ascii: "[")
+                ? bytes.firstIndex(of: UInt8(ascii: "]")).map { $0 + 1 } ?? bytes.count
+                : bytes.firstIndex(of: UInt8(ascii: ":")) ?? bytes.count
+            let (name, port) = (bytes[..<end], bytes[end...])
+            let isPort =
+                port.isEmpty
+                || (port.first == UInt8(ascii: ":")
+                    && port.dropFirst().allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+            guard isPort, name.count <= 255, name.allSatisfy(isHostByte) else { return nil }
+            return String(decoding: name, as: UTF8.self)
+        }
+        guard let name else {
             throw Problem(.invalidURL, "The header Host is not a name or address, possibly with a port.")
         }
         let isLower = !name.utf8.contains { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
-        return isLower ? String(name) : name.lowercased()
+        return isLower ? name : name.lowercased()
     }
 
     private static func isHostByte(_ byte: UInt8) -> Bool {

@@ -40,7 +40,7 @@ import Testing
 
     @Test func `an action that hangs after many short calls keeps nothing else from running`() async throws {
         let gateway = try await TestGateway([hangingModule.build()] + TestGateway.samples)
-        var pace: CallPace { gateway.gateway.countedActions.of("Lazy", "Lazy/wait", gateway.gateway).pace }
+        var pace: CallPace { gateway.gateway.countedActions.of("Lazy", "Lazy/wait", gateway.gateway).counted.pace }
         #expect(
             await becomesTrue {
                 for _ in 0..<CallPace.required {
@@ -98,7 +98,7 @@ import Testing
             if name != "Three" { try FileManager.default.removeItem(atPath: "\(gateway.plugins)/\(name).so") }
         }
         try #require(await becomesTrue { try await isCalled() && counted.count == 1 && admission.moduleCount == 1 })
-        var pace: CallPace { counted.of("Three", "Three/wait", gateway.gateway).pace }
+        var pace: CallPace { counted.of("Three", "Three/wait", gateway.gateway).counted.pace }
         let old = pace
         old.exclude()
         module.version = "1.0.1"

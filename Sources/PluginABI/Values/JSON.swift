@@ -6,6 +6,11 @@ extension Value {
     /// marks for the text direction are escaped, so that a terminal can show the text.
     public var json: String {
         var text = ""
+        // Most lists and maps fit, so that the text need not grow step by step.
+        switch self {
+        case .list, .map: text.reserveCapacity(128)
+        default: break
+        }
         writeJSON(to: &text)
         return text
     }

@@ -8,6 +8,21 @@ struct RemoteAdmission: Sendable {
 
 /// The subject of a guard's decision: where a URL leads, and what that demands of other programs.
 struct RemoteSubject: Equatable, Sendable {
-    let destination: String?
+    let route: RouteEntry?
+    /// The action, if no route leads to it.
+    let endpoint: Endpoint?
+    /// Target and action, if the URL names them and no action has them.
+    let names: String?
     let demands: [String]
+
+    /// The subject in words, which are made only to compare it with that of other modules; `nil` if the URL leads
+    /// nowhere.
+    private var destination: String? {
+        if let route { return "\(route.target)/\(route.action) \(route.pattern.text)" }
+        return endpoint?.name ?? names
+    }
+
+    static func == (left: RemoteSubject, right: RemoteSubject) -> Bool {
+        left.demands == right.demands && left.destination == right.destination
+    }
 }

@@ -228,20 +228,23 @@ extension PluginHost {
         calls.explain(url, parameters, isRemote: origin == .remote, method: method)
     }
 
-    /// Finds what a URL leads to, as ``resolve(_:method:_:origin:)`` does, in about the time that opening it takes:
-    /// without other routes, methods and parameters.
+    /// Finds where a URL leads, without calling anything: faster than opening it, and without the rest of what
+    /// ``resolve(_:method:_:origin:)`` finds. Does not check parameters, and does not ask the guard. A registered
+    /// module that the URL leads to is started first, and the function blocks until then; for a remote caller, no
+    /// module is started.
+    ///
+    /// Opening the URL finds it again: if routes or modules have changed since then, it can lead elsewhere.
     ///
     /// - Parameters:
     ///   - url: A URL as for `open`.
     ///   - method: The method with which the URL is opened.
     ///   - origin: Whether the URL is opened by a remote caller, for which only remote actions exist.
-    /// - Returns: An explanation whose ``URLExplanation/methods``, ``URLExplanation/parameters`` and
-    ///   ``URLExplanation/others`` are empty. Its error does not name the routes that were passed over, and never
-    ///   concerns the parameters, which are not checked.
+    /// - Throws: The error that `open` would throw because the URL leads nowhere. Its message does not name the routes
+    ///   that were passed over.
     public func destination(
         of url: String, method: RouteMethod = .get, origin: CallOrigin = .local
-    ) -> URLExplanation {
-        calls.explain(url, [:], isRemote: origin == .remote, method: method, isBrief: true)
+    ) throws(PluginError) -> URLDestination {
+        try calls.destination(of: url, isRemote: origin == .remote, method: method)
     }
 
     /// Builds the URL of a route. Opening that URL reaches the same route with the same parameters.

@@ -40,18 +40,37 @@ import Testing
             "app://shop/detail/red%20lamp/2", "app://A/fetchDetail", "app://A/nothing", "r://h/x", "other://a/b",
         ] {
             for origin in [CallOrigin.local, .remote] {
-                let (found, whole) = (host.destination(of: url, origin: origin), host.resolve(url, origin: origin))
-                #expect(found.route == whole.route && found.action == whole.action, "\(url) \(origin)")
-                #expect(found.module == whole.module && found.fallback == whole.fallback)
-                #expect(found.parameters.isEmpty && found.others.isEmpty && found.methods.isEmpty)
+                let whole = host.resolve(url, origin: origin)
+                let found = try? host.destination(of: url, origin: origin)
+                #expect(found?.route == whole.route, "\(url) \(origin)")
+                #expect(found?.module == whole.module && found?.fallback == whole.fallback)
+                #expect(found.map { $0.action == whole.action } ?? (whole.error != nil))
             }
         }
-        #expect(host.destination(of: "r://h/post", method: .post, origin: .remote).route == "r://h/post")
-        #expect(host.destination(of: "r://h/post", origin: .remote).route == "r://h/:key")
-        #expect(host.destination(of: "app://A/fetchDetail").error == nil)
-        #expect(host.destination(of: "app://A/nativeSecret", origin: .remote).error?.code == .noRoute)
-        #expect(host.destination(of: "app://A/nativeSecret").error == nil)
-        #expect(host.destination(of: "app://%GG").error?.code == .invalidURL)
+        #expect(try host.destination(of: "r://h/post", method: .post, origin: .remote).route == "r://h/post")
+        #expect(try host.destination(of: "r://h/post", origin: .remote).route == "r://h/:key")
+        func error(_ url: String, _ origin: CallOrigin = .local) -> PluginError? {
+            do throws(PluginError) { _ = try host.destination(of: url, origin: origin) } catch { return error }
+            return nil
+        }
+        #expect(error("app://A/fetchDetail") == nil && error("app://A/nativeSecret") == nil)
+        #expect(error("app://A/nativeSecret", .remote)?.code == .noRoute)
+        #expect(error("app://%GG")?.code == .invalidURL)
+    }
+
+    @Test func `Destinations are equal if the same route leads to the same action of the same version`() throws {
+        try host.addRoute("r://h/:key", to: "A/fetchDetail")
+        try host.addRoute("r://i/:key", to: "A/fetchDetail")
+        func destination(_ url: String) throws -> URLDestination { try host.destination(of: url, origin: .remote) }
+        let found = try destination("r://h/x")
+        let same = try destination("r://h/y?page=2")
+        #expect(found == same && Set([found, same]).count == 1)
+        #expect(try found != destination("r://i/x"))
+        #expect(try found != destination("app://A/fetchDetail"))
+        #expect(try destination("app://A/fetchDetail") == destination("app://A/fetchDetail?key=x"))
+        #expect(try host.destination(of: "app://A/nothing") != host.destination(of: "app://A/other"))
+        try host.updateRoute("r://h/:key", to: "A/fetchDetail")
+        #expect(try found != destination("r://h/x"))
     }
 
     @Test func `A URL that leads nowhere is explained by the reason`() throws {

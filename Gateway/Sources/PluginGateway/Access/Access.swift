@@ -10,7 +10,7 @@ struct Client: Sendable {
 extension PluginGateway {
     /// Checks whether the client may use the gateway, and returns its name; `nil` if it has none.
     func checkAccess(
-        _ target: RequestTarget, _ request: Request, _ connection: Connection?
+        _ target: RequestTarget, _ request: ReceivedRequest, _ connection: Connection?
     ) async throws(Problem) -> String? {
         switch configuration.access {
         case .everyone:
@@ -41,7 +41,7 @@ extension PluginGateway {
 
     /// Keeps out clients on other machines.
     func checkLoopback(
-        _ target: RequestTarget, _ request: Request, _ connection: Connection?
+        _ target: RequestTarget, _ request: ReceivedRequest, _ connection: Connection?
     ) throws(Problem) {
         guard connection?.isLoopback == true else {
             throw Problem(.forbidden, "Without tokens, only clients on the gateway's own machine may use it.")
@@ -50,8 +50,8 @@ extension PluginGateway {
     }
 
     /// Keeps out web pages that resolve their own name to this machine.
-    private func checkHost(_ target: RequestTarget, _ request: Request) throws(Problem) {
-        guard let authority = request.head.authority, !authority.isEmpty else { return }
+    private func checkHost(_ target: RequestTarget, _ request: ReceivedRequest) throws(Problem) {
+        guard let authority = request.authority, !authority.isEmpty else { return }
         let host = target.host
         let isOwn = host == "localhost" || host == "127.0.0.1" || host == "[::1]"
         guard isOwn || configuration.hosts.contains(host) else {
@@ -63,7 +63,7 @@ extension PluginGateway {
 
     /// Keeps out web pages of other origins: a browser sends their requests with the address and the certificate of its
     /// user.
-    private func checkWebPage(_ request: Request) throws(Problem) {
+    private func checkWebPage(_ request: ReceivedRequest) throws(Problem) {
         let isKnown = request.statesSender
         guard isKnown || request.isOfBrowser else { return }
         if isKnown, configuration.cors?.allows(request) != true { try checkOrigin(request) }
@@ -77,7 +77,7 @@ extension PluginGateway {
     /// address and the certificate of its user. Most browsers state which page sends the request, which
     /// ``checkWebPage(_:)`` has checked. Old browsers do not, nor does any browser that uses HTTP without TLS to
     /// another machine.
-    func checkSender(_ request: Request) throws(Problem) {
+    func checkSender(_ request: ReceivedRequest) throws(Problem) {
         // Browsers do not add tokens by themselves.
         if case .tokens = configuration.access { return }
         guard request.statesSender || !request.isOfBrowser else {
@@ -89,8 +89,8 @@ extension PluginGateway {
     }
 
     /// Keeps out all web pages but those of the gateway itself.
-    func checkOrigin(_ request: Request) throws(Problem) {
-        let authority = (request.head.authority ?? "").lowercased()
+    func checkOrigin(_ request: ReceivedRequest) throws(Problem) {
+        let authority = (request.authority ?? "").lowercased()
         let origins = ["http://\(authority)", "https://\(authority)"]
         let isOwn = request.header(.origin).map { origins.contains($0.lowercased()) } ?? true
         guard isOwn, ["same-origin", "none"].contains(request.header(.fetchSite) ?? "none") else {
@@ -99,7 +99,7 @@ extension PluginGateway {
     }
 }
 
-extension Request {
+extension ReceivedRequest {
     /// Whether the browser states which page sends the request.
     fileprivate var statesSender: Bool { header(.origin) != nil || header(.fetchSite) != nil }
 

@@ -31,12 +31,12 @@ public struct CORS: Sendable {
     }
 
     /// Whether the page of a request may use the gateway.
-    func allows(_ request: Request) -> Bool {
+    func allows(_ request: ReceivedRequest) -> Bool {
         request.header(.origin).map { origins.contains($0.lowercased()) } ?? false
     }
 
     /// Answers a browser's preflight request; `nil` for other requests.
-    func preflight(_ request: Request) -> Response? {
+    func preflight(_ request: ReceivedRequest) -> Response? {
         guard request.method == .options, request.header(.accessControlRequestMethod) != nil, allows(request) else {
             return nil
         }
@@ -54,7 +54,7 @@ public struct CORS: Sendable {
     ]
 
     /// Adds the headers that the browser needs to show the response to the page.
-    func allow(_ response: Response, to request: Request) -> Response {
+    func allow(_ response: Response, to request: ReceivedRequest) -> Response {
         var response = response
         response.headers.append(HTTPField(name: .vary, value: "Origin"))
         guard allows(request), let origin = request.header(.origin) else { return response }

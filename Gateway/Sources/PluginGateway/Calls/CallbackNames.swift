@@ -37,7 +37,7 @@ struct CallbackMaker: Sendable {
 struct AcceptedTypes: Sendable {
     private let ranges: Set<String>
 
-    init(_ request: Request) {
+    init(_ request: ReceivedRequest) {
         guard let first = request.header(.accept), first != "*/*" else {
             ranges = request.header(.accept).map { [$0] } ?? []
             isEmpty = ranges.isEmpty

@@ -13,32 +13,23 @@ final class GatewayCall: Sendable {
     let parameters: CallParameters
     let client: Client
     let timeout: Duration
-    /// The module and the action that the URL leads to; `nil` if it leads to none.
-    let module: String?
-    let action: String?
-    /// What counts the calls of the action.
-    let counted: CountedAction
-    /// Whether the action can run on the threads that all tasks of the program share, as long as its calls are short.
-    let mayShareThreads: Bool
+    let destination: KnownDestination
     /// The events by which the call is answered; `nil` if it is answered by its result alone.
     let events: CallEvents?
 
-    /// - Parameter known: The declaration of the action; `nil` if it is not known.
     init(
         _ url: String, _ method: RouteMethod, _ parameters: CallParameters, _ client: Client, timeout: Duration,
-        module: String?, action: String?, counted: CountedAction, known: Catalog.KnownAction?, events: CallEvents?
+        _ destination: KnownDestination, _ events: CallEvents?
     ) {
         (self.url, self.method, self.parameters, self.client) = (url, method, parameters, client)
-        (self.timeout, self.module, self.action) = (timeout, module, action)
-        (self.counted, self.events) = (counted, events)
-        mayShareThreads = known?.mayShareThreads ?? false
+        (self.timeout, self.destination, self.events) = (timeout, destination, events)
     }
 }
 
 extension PluginGateway {
     /// `POST /call/{target}/{action}`.
     func call(
-        _ target: RequestTarget, _ request: Request, _ client: Client, _ connection: Connection?
+        _ target: RequestTarget, _ request: ReceivedRequest, _ client: Client, _ connection: Connection?
     ) async throws(Problem) -> Response {
         let title = String(target.path.utf8.dropFirst("/call/".utf8.count)) ?? ""
         guard let slash = title.utf8.firstIndex(of: UInt8(ascii: "/")), isName(title[..<slash]),
@@ -46,26 +37,20 @@ extension PluginGateway {
         else { throw Problem(.noRoute, "There is nothing at this path. An action is at /call/{target}/{action}.") }
         guard request.method == .post else { throw Problem.method(request.method, allowed: "POST") }
         try checkReady()
-        let name = String(title[..<slash])
         let url = "\(scheme)://\(title)"
-        let catalog = catalog.current
-        let fallback = catalog.fallback(of: name)
-        try checkAction(url, title, orFallback: fallback != nil)
-        let known = catalog.action(title)
+        let destination = try self.destination(of: url, title)
         let timeout = try timeout(of: request)
-        let (parameters, events) = try await given(request, target, known)
-        let (module, called) = (known?.module ?? fallback?.name, fallback == nil ? title : "\(name)/notFound")
+        let (parameters, events) = try await given(request, target, destination.declaration)
         let call = GatewayCall(
-            target.query.isEmpty ? url : url + target.query, .post, parameters, client, timeout: timeout,
-            module: module, action: called, counted: countedActions.of(module, called, self), known: known,
-            events: events)
-        return try await makeAfterBody(call, request, connection)
+            target.query.isEmpty ? url : url + target.query, .post, parameters, client, timeout: timeout, destination,
+            events)
+        return try await make(call, request, connection)
     }
 
     /// Returns the parameters that a client gives for a call, and the events by which the call is answered; `nil` if it
     /// is answered by its result alone.
     func given(
-        _ request: Request, _ target: RequestTarget, _ action: Catalog.KnownAction?
+        _ request: ReceivedRequest, _ target: RequestTarget, _ action: Catalog.KnownAction?
     ) async throws(Problem) -> (CallParameters, CallEvents?) {
         let accepted = AcceptedTypes(request)
         let prefersEvents = accepted.prefersEvents && request.method != .head
@@ -82,15 +67,16 @@ extension PluginGateway {
         return (given.parameters, prefersEvents || given.hasCallback ? events : nil)
     }
 
-    /// Refuses a URL that does not lead to the action that it names: routes, and fallbacks of targets, precede names.
-    ///
-    /// - Parameter isFallback: Whether the only action of the target is a fallback, which may then handle the call.
-    private func checkAction(_ url: String, _ action: String, orFallback isFallback: Bool) throws(Problem) {
-        let found = host.destination(of: url, method: .post, origin: .remote)
-        if isFallback, found.route == nil, found.fallback == "notFound" { return }
-        guard found.route == nil, found.fallback == nil, found.action == action else {
-            throw Problem(.noRoute, "There is no remote action “\(action)”.")
-        }
+    /// Finds the action that a URL names, or the fallback that is the only action of its target. Routes, and other
+    /// fallbacks, precede names.
+    private func destination(of url: String, _ action: String) throws(Problem) -> KnownDestination {
+        let catalog = catalog.current
+        guard let found = try? catalog.destination(of: url, .post, self), found.route == nil,
+            found.fallback == nil
+                ? found.action == action
+                : found.fallback == "notFound" && catalog.hasOnlyFallback(String(action.prefix { $0 != "/" }))
+        else { throw Problem(.noRoute, "There is no remote action “\(action)”.") }
+        return found
     }
 
     /// Whether a text can be the name of a target or an action.
@@ -110,42 +96,41 @@ extension PluginGateway {
         }
     }
 
-    /// Makes a call and answers with its result, or with events.
-    func make(_ call: GatewayCall, _ request: Request, _ connection: Connection?) async throws(Problem) -> Response {
-        if let events = call.events { return try await stream(call, events, request, connection) }
-        return try await measured(call, request) { context throws(Problem) in
-            let running = try start(call, connection)
-            return try await self.response(try await running.open(context), running)
-        }
-    }
-
-    /// Makes a call when its body has been read.
-    func makeAfterBody(
-        _ call: GatewayCall, _ request: Request, _ connection: Connection?
+    /// Makes a call when its body has been read, and answers with its result, or with events.
+    func make(
+        _ call: GatewayCall, _ request: ReceivedRequest, _ connection: Connection?
     ) async throws(Problem) -> Response {
-        do throws(Problem) { return try await make(call, request, connection) } catch { throw error.afterBody }
+        do throws(Problem) {
+            if let events = call.events { return try await stream(call, events, request, connection) }
+            return try await measured(call, request) { context throws(Problem) in
+                let running = try start(call, connection)
+                return try await self.response(try await running.open(context), running)
+            }
+        } catch {
+            throw error.afterBody
+        }
     }
 
     /// Finds a slot for a call.
     func start(_ call: GatewayCall, _ connection: Connection?) throws(Problem) -> RunningCall {
-        RunningCall(self, call, try admission.enter(call.counted.share), connection)
+        RunningCall(self, call, try admission.enter(call.destination.counted.share), connection)
     }
 
     /// Makes a call in a span, and counts it.
     func measured<Result: Sendable>(
-        _ call: GatewayCall, _ request: Request, _ body: (CallContext) async throws(Problem) -> Result
+        _ call: GatewayCall, _ request: ReceivedRequest, _ body: (CallContext) async throws(Problem) -> Result
     ) async throws(Problem) -> Result {
         let start = ContinuousClock.now
-        let number = call.counted.begin(start)
+        let number = call.destination.counted.begin(start)
         do throws(Problem) {
             let result =
                 isTraced
                 ? try await traced(call, request, body)
                 : try await body(CallContext(trace: TraceContext(request), caller: call.client.name))
-            call.counted.end(number, nil, since: start)
+            call.destination.counted.end(number, nil, since: start)
             return result
         } catch {
-            call.counted.end(number, error, since: start)
+            call.destination.counted.end(number, error, since: start)
             throw error
         }
     }
@@ -153,5 +138,5 @@ extension PluginGateway {
 
 extension HTTPRequest.Method {
     /// Whether requests of this method can have a body.
-    var hasBody: Bool { [.post, .put, .patch].contains(self) }
+    var hasBody: Bool { self == .post || self == .put || self == .patch }
 }

@@ -1,41 +1,19 @@
 import PluginABI
 import Synchronization
 
-/// The outcome of one call, which arrives once: the first one counts.
-final class CallOutcome: Sendable {
-    private enum State {
-        case running
-        case awaited(UnsafeContinuation<Result<Value, PluginError>, Never>)
-        case over(Result<Value, PluginError>)
-    }
+/// What is ended early: if its time is up, if its client leaves, and if the gateway ends.
+protocol EarlyEnding: AnyObject, Sendable {
+    /// Can be called more than once, and on any thread.
+    func end(_ reason: CallsInFlight.Reason)
+}
 
-    private let state = Mutex(State.running)
+/// Code that is run to end something early.
+final class EndHandler: EarlyEnding {
+    private let body: @Sendable (CallsInFlight.Reason) -> Void
 
-    func set(_ outcome: Result<Value, PluginError>) {
-        let waiter: UnsafeContinuation<Result<Value, PluginError>, Never>? = state.withLock { state in
-            switch state {
-            case .running: state = .over(outcome)
-            case .awaited(let waiter):
-                state = .over(outcome)
-                return waiter
-            case .over: break
-            }
-            return nil
-        }
-        waiter?.resume(returning: outcome)
-    }
+    init(_ body: @escaping @Sendable (CallsInFlight.Reason) -> Void) { self.body = body }
 
-    /// Waits for the outcome. Must be called only once.
-    func get() async -> Result<Value, PluginError> {
-        await withUnsafeContinuation { waiter in
-            let outcome: Result<Value, PluginError>? = state.withLock { state in
-                if case .over(let outcome) = state { return outcome }
-                state = .awaited(waiter)
-                return nil
-            }
-            if let outcome { waiter.resume(returning: outcome) }
-        }
-    }
+    func end(_ reason: CallsInFlight.Reason) { body(reason) }
 }
 
 /// The calls whose clients are waiting, with their deadlines.
@@ -44,12 +22,13 @@ final class CallsInFlight: Sendable {
     enum Reason: Sendable {
         /// The deadline of the call has passed.
         case late
+        case clientLeft
         case gatewayEnds
     }
 
     private struct Entry {
         var deadline: ContinuousClock.Instant?
-        let end: @Sendable (Reason) -> Void
+        let call: any EarlyEnding
     }
 
     private struct State {
@@ -69,11 +48,11 @@ final class CallsInFlight: Sendable {
     /// Adds a call.
     ///
     /// - Parameters:
+    ///   - call: The call.
     ///   - deadline: The time at which the call is ended; `nil` if it has no deadline.
-    ///   - end: Ends the call. Can be called more than once, and on any thread.
-    func add(until deadline: ContinuousClock.Instant? = nil, _ end: @escaping @Sendable (Reason) -> Void) -> Int {
+    func add(_ call: any EarlyEnding, until deadline: ContinuousClock.Instant? = nil) -> Int {
         let (number, isEnding, needsTask) = state.withLock { state in
-            let entry = Entry(deadline: deadline, end: end)
+            let entry = Entry(deadline: deadline, call: call)
             let number = state.free.popLast() ?? state.calls.count
             if number == state.calls.count { state.calls.append(entry) } else { state.calls[number] = entry }
             let needsTask = deadline != nil && !state.isTimed
@@ -81,7 +60,7 @@ final class CallsInFlight: Sendable {
             return (number, state.isEnding, needsTask)
         }
         if needsTask { startTimer() }
-        if isEnding { end(.gatewayEnds) }
+        if isEnding { call.end(.gatewayEnds) }
         return number
     }
 
@@ -101,9 +80,9 @@ final class CallsInFlight: Sendable {
     func endAll() {
         let calls = state.withLock { state in
             state.isEnding = true
-            return state.calls.compactMap { $0?.end }
+            return state.calls.compactMap { $0?.call }
         }
-        for end in calls { end(.gatewayEnds) }
+        for call in calls { call.end(.gatewayEnds) }
     }
 
     /// Starts one timer for all calls, which runs as long as any of them has a deadline. A timer for each call would
@@ -118,16 +97,16 @@ final class CallsInFlight: Sendable {
     private func endLate() -> Bool {
         let now = ContinuousClock.now
         let (late, isTimed) = state.withLock { state in
-            var late: [@Sendable (Reason) -> Void] = []
+            var late: [any EarlyEnding] = []
             for (number, call) in state.calls.enumerated() {
                 guard let call, let deadline = call.deadline, deadline <= now else { continue }
-                late.append(call.end)
+                late.append(call.call)
                 state.calls[number]?.deadline = nil
             }
             state.isTimed = state.calls.contains { $0?.deadline != nil }
             return (late, state.isTimed)
         }
-        for end in late { end(.late) }
+        for call in late { call.end(.late) }
         return isTimed
     }
 }

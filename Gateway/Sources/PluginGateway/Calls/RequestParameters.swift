@@ -12,7 +12,7 @@ extension PluginGateway {
     ///   - action: The declaration of the action that gets them; `nil` if it is not known.
     ///   - callbacks: Makes the callbacks among them; `nil` if the client accepts no events.
     func parameters(
-        of request: Request, for action: Catalog.KnownAction?, _ callbacks: CallbackMaker?
+        of request: ReceivedRequest, for action: Catalog.KnownAction?, _ callbacks: CallbackMaker?
     ) async throws(Problem) -> GivenParameters {
         let type = try mediaType(of: request)
         let body = try await body(of: request)
@@ -64,7 +64,7 @@ extension PluginGateway {
     }
 
     /// The media type in lower case, without parameters; empty if there is none.
-    func mediaType(of request: Request) throws(Problem) -> String {
+    func mediaType(of request: ReceivedRequest) throws(Problem) -> String {
         guard let text = request.header(.contentType) else { return "" }
         if text == "application/json" { return text }
         let parts = text.split(separator: ";", maxSplits: 1, omittingEmptySubsequences: false)
@@ -79,7 +79,7 @@ extension PluginGateway {
     }
 
     /// Reads the body of a request, within its limits of size and time.
-    func body(of request: Request) async throws(Problem) -> ByteBuffer {
+    func body(of request: ReceivedRequest) async throws(Problem) -> ByteBuffer {
         let limit = configuration.bodyLimit
         let tooLarge = Problem(.bodyTooLarge, "The body is larger than \(limit) bytes.", closes: true)
         if request.header(.contentEncoding) != nil {
@@ -105,10 +105,11 @@ extension PluginGateway {
         if let result = read.result { return try result.get() }
         bodies.withLock { $0 += 1 }
         let timeout = configuration.bodyTimeout
-        let number = calls.add(until: .now + timeout) { reason in
+        let ending = EndHandler { reason in
             read.end(reason)
             reading.cancel()
         }
+        let number = calls.add(ending, until: .now + timeout)
         defer {
             calls.remove(number)
             bodies.withLock { $0 -= 1 }
@@ -131,7 +132,7 @@ extension PluginGateway {
     }
 
     /// Reads how long a call may take: `Timeout: 2.5`, in seconds, or `Timeout: 250ms`.
-    func timeout(of request: Request) throws(Problem) -> Duration {
+    func timeout(of request: ReceivedRequest) throws(Problem) -> Duration {
         guard let text = request.header(.timeout) else { return configuration.callTimeout }
         let isShort = text.hasSuffix("ms")
         let number = isShort ? text.dropLast(2) : text.hasSuffix("s") ? text.dropLast() : text[...]

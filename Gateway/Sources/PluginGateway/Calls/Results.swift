@@ -18,13 +18,18 @@ extension PluginGateway {
         case .object(let object): return try await lines(of: object, running)
         default:
             guard !value.hasObject else { throw Problem(.objectsInResult) }
-            return Response(
-                status: .ok, headers: Self.jsonFields, body: ResponseBody(inPieces: ByteBuffer(string: value.json)))
+            let body = ByteBuffer(string: value.json)
+            var fields = HTTPFields()
+            fields.reserveCapacity(Self.jsonFields.count + 2)  // Hummingbird adds the date.
+            fields.append(HTTPField(name: .contentLength, value: String(body.readableBytes)))
+            fields.append(contentsOf: Self.jsonFields)
+            return Response(status: .ok, headers: fields, body: ResponseBody(inPieces: body))
         }
     }
 
-    private static let jsonFields: HTTPFields = [
-        .contentType: "application/json", .cacheControl: "no-store", .contentTypeOptions: "nosniff",
+    private static let jsonFields: [HTTPField] = [
+        HTTPField(name: .contentType, value: "application/json"), HTTPField(name: .cacheControl, value: "no-store"),
+        HTTPField(name: .contentTypeOptions, value: "nosniff"),
     ]
 
     /// Counts the body of a response until the client has read it. Bodies of unknown length are made as fast as the

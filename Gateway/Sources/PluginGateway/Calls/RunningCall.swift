@@ -18,7 +18,8 @@ final class RunningCall: Sendable {
     /// - Parameter context: The trace and the caller that modules see.
     func open(_ context: CallContext) async throws(Problem) -> Value {
         do throws(PluginError) {
-            let pace = call.mayShareThreads ? call.counted.pace : nil
+            let mayShareThreads = call.destination.declaration?.mayShareThreads == true
+            let pace = mayShareThreads ? call.destination.counted.pace : nil
             return try await perform(pace) { [host = gateway.host, call] () async throws(PluginError) in
                 if context.isEmpty { return try await host.open(call) }
                 do {
@@ -37,16 +38,16 @@ final class RunningCall: Sendable {
     ///
     /// - Parameter pace: The pace of the calls, if they can run on the shared threads as long as they are short.
     func perform(
-        _ pace: CallPace? = nil, _ part: @escaping @Sendable () async throws(PluginError) -> Value
+        _ pace: CallPace? = nil, _ body: @escaping @Sendable () async throws(PluginError) -> Value
     ) async throws(PluginError) -> Value {
-        let outcome = CallOutcome()
+        let part = AwaitedPart(call, pace)
         let threads = RequestThreads.process
         @Sendable func run(isShared: Bool) async {
             let start = ContinuousClock.now
             let result: Result<Value, PluginError>
-            do throws(PluginError) { result = .success(try await part()) } catch { result = .failure(error) }
+            do throws(PluginError) { result = .success(try await body()) } catch { result = .failure(error) }
             pace?.add(.now - start, isShared: isShared)
-            threads.handOver { outcome.set(result) }
+            threads.handOver { part.set(result) }
         }
         let task: Task<Void, Never>
         if let pace, pace.areShort {
@@ -66,41 +67,27 @@ final class RunningCall: Sendable {
                 await run(isShared: false)
             }
         }
-        @Sendable func end(_ error: PluginError) {
-            // Before the action can answer that it was cancelled.
-            outcome.set(.failure(error))
-            task.cancel()
-        }
+        part.cancel = { task.cancel() }
+        return try await wait(for: part)
+    }
+
+    private func wait(for part: AwaitedPart) async throws(PluginError) -> Value {
         // The host ends calls at their deadline, but cannot interrupt synchronous actions.
-        let number = gateway.calls.add(until: .now + call.timeout + Self.patience) { [call] reason in
-            if reason == .late { pace?.exclude() }
-            end(reason == .late ? .late(call) : .gatewayEnds)
-        }
+        let number = gateway.calls.add(part, until: .now + call.timeout + Self.patience)
         defer { gateway.calls.remove(number) }
         var connected: Departures.Connected?
-        if let connection { connected = await gateway.departures.watch(connection) { end(.clientLeft) } }
+        if let connection { connected = await gateway.departures.watch(connection, part) }
         defer { connected?.forget() }
         let result = await withTaskCancellationHandler {
-            await outcome.get()
+            await part.result()
         } onCancel: {
-            end(.gatewayEnds)
+            part.end(.gatewayEnds)
         }
         return try result.get()
     }
 
     /// How long the gateway waits for the host to end a call after its deadline.
     private static let patience = Duration.milliseconds(100)
-}
-
-extension PluginError {
-    fileprivate static let clientLeft = PluginError(.cancelled, "The client has closed its connection.")
-
-    fileprivate static func late(_ call: GatewayCall) -> PluginError {
-        PluginError(
-            .deadlineExceeded,
-            "The call took longer than \(call.timeout). It continues: a synchronous action cannot be interrupted."
-        )
-    }
 }
 
 extension PluginHost {

@@ -9,7 +9,7 @@ extension PluginGateway {
     /// The head of the response is sent with the first event, or after the time of a heartbeat. Before it, an error is
     /// a response with a status of its own.
     func stream(
-        _ call: GatewayCall, _ events: CallEvents, _ request: Request, _ connection: Connection?
+        _ call: GatewayCall, _ events: CallEvents, _ request: ReceivedRequest, _ connection: Connection?
     ) async throws(Problem) -> Response {
         let running = try start(call, connection)
         let opening = Task { [self] in

@@ -5,6 +5,8 @@ import Synchronization
 /// The connection that a request came by.
 public struct Connection: Sendable {
     let channel: any Channel
+    /// The client, if its leaving is noticed; see ``Departures/find(_:)``.
+    var connected: Departures.Connected?
 
     /// - Parameter channel: The channel of the connection.
     public init(_ channel: any Channel) { self.channel = channel }
@@ -13,13 +15,17 @@ public struct Connection: Sendable {
     var address: String? { channel.remoteAddress?.ipAddress }
 
     /// Whether the client is on this machine.
+    var isLoopback: Bool { connected?.isLoopback ?? channel.remoteAddress?.isLoopback ?? false }
+}
+
+extension SocketAddress {
+    /// Whether the address is one of this machine.
     var isLoopback: Bool {
-        guard let address = channel.remoteAddress else { return false }
         // Reads bytes of the address, at their place in the structures of the system.
         func bytes<Result>(_ range: Range<Int>, _ use: (UnsafeRawBufferPointer.SubSequence) -> Result) -> Result {
-            address.withSockAddr { use(UnsafeRawBufferPointer(start: $0, count: $1)[range]) }
+            withSockAddr { use(UnsafeRawBufferPointer(start: $0, count: $1)[range]) }
         }
-        switch address {
+        switch self {
         case .unixDomainSocket: return true
         case .v4: return bytes(4..<8) { $0.first == 127 }
         case .v6:
@@ -67,14 +73,17 @@ extension Response {
     /// responses, ``ConnectionHandler`` does that.
     func ending(with calls: CallsInFlight, _ departures: Departures, _ connection: Connection?) -> Response {
         guard let connection, body.contentLength != 0 else { return self }
-        if (body.contentLength ?? .max) <= ByteBuffer.pieceLength, departures.isWatched(connection) { return self }
+        if (body.contentLength ?? .max) <= ByteBuffer.pieceLength, departures.find(connection).connected != nil {
+            return self
+        }
         let channel = connection.channel
         var response = self
         let body = self.body
         response.body = ResponseBody(contentLength: body.contentLength) { writer in
-            let number = calls.add { _ in
+            let closing = EndHandler { _ in
                 _ = channel.eventLoop.scheduleTask(in: Departures.lastPatience) { channel.close(promise: nil) }
             }
+            let number = calls.add(closing)
             defer { calls.remove(number) }
             try await body.write(writer)
         }

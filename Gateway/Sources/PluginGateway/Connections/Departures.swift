@@ -8,9 +8,12 @@ final class Departures: Sendable {
     final class Connected: Sendable {
         private struct State {
             var hasLeft = false
-            var leave: (@Sendable () -> Void)?
+            /// What is ended if the client leaves.
+            var watched: (any EarlyEnding)?
             /// The client, if it has presented a certificate.
             var client: Client?
+            /// Whether the client is on this machine; `nil` until that has been looked up.
+            var isLoopback: Bool?
         }
 
         fileprivate let channel: any Channel
@@ -18,30 +21,40 @@ final class Departures: Sendable {
 
         fileprivate init(_ channel: any Channel) { self.channel = channel }
 
-        /// Calls `leave` once, as soon as the client leaves.
-        fileprivate func watch(_ leave: @escaping @Sendable () -> Void) {
+        /// Ends something once, as soon as the client leaves.
+        fileprivate func watch(_ watched: any EarlyEnding) {
             let hasLeft = state.withLock { state in
-                state.leave = leave
+                state.watched = watched
                 return state.hasLeft
             }
-            if hasLeft { leave() }
+            if hasLeft { watched.end(.clientLeft) }
         }
 
         /// Ends what ``Departures/watch(_:_:)`` has begun.
         func forget() {
-            let leave = state.withLock { $0.leave.take() }
-            withExtendedLifetime(leave) {}
+            let watched = state.withLock { $0.watched.take() }
+            withExtendedLifetime(watched) {}
         }
 
         fileprivate func leave() {
-            let leave = state.withLock { state in
+            let watched = state.withLock { state in
                 state.hasLeft = true
-                return state.leave
+                return state.watched
             }
-            leave?()
+            watched?.end(.clientLeft)
         }
 
-        fileprivate var client: Client? {
+        /// Whether the client is on this machine.
+        var isLoopback: Bool {
+            state.withLock { state in
+                if let known = state.isLoopback { return known }
+                let isLoopback = channel.remoteAddress?.isLoopback ?? false
+                state.isLoopback = isLoopback
+                return isLoopback
+            }
+        }
+
+        var client: Client? {
             get { state.withLock(\.client) }
             set { state.withLock { $0.client = newValue } }
         }
@@ -62,23 +75,27 @@ final class Departures: Sendable {
     /// The handler for a connection.
     func handler() -> ConnectionSetup { ConnectionSetup(self, bodyLimit: bodyLimit) }
 
-    /// Calls `leave` once, on the thread of the connection or immediately, if the client leaves before the returned
+    /// Ends something once, on the thread of the connection or immediately, if the client leaves before the returned
     /// object is told to forget it, or has already left. Requests of a connection come one after the other.
     ///
     /// A client that leaves while the handler is being added is not noticed; ``PluginGateway/connectionHandler`` is
     /// there from the beginning.
-    func watch(_ connection: Connection, _ leave: @escaping @Sendable () -> Void) async -> Connected? {
-        var connected = self.connected(connection)
+    func watch(_ connection: Connection, _ watched: any EarlyEnding) async -> Connected? {
+        var connected = find(connection).connected
         if connected == nil {
             try? await connection.channel.pipeline.addHandler(handler(), position: .first).get()
-            connected = self.connected(connection)
+            connected = find(connection).connected
         }
-        if let connected { connected.watch(leave) } else { leave() }
+        if let connected { connected.watch(watched) } else { watched.end(.clientLeft) }
         return connected
     }
 
-    private func connected(_ connection: Connection) -> Connected? {
-        state.withLock { $0.connections[ObjectIdentifier(connection.channel)] }
+    /// Returns the connection with its client, if that is known.
+    func find(_ connection: Connection) -> Connection {
+        if connection.connected != nil { return connection }
+        var connection = connection
+        connection.connected = state.withLock { $0.connections[ObjectIdentifier(connection.channel)] }
+        return connection
     }
 
     /// Keeps a share until the client has read all that was written so far, or its connection is closed.
@@ -90,23 +107,9 @@ final class Departures: Sendable {
         }
     }
 
-    /// Returns the client that has presented a certificate, if it is already known.
-    func client(of connection: Connection) -> Client? {
-        connected(connection)?.client
-    }
-
-    func set(_ client: Client, of connection: Connection) {
-        connected(connection)?.client = client
-    }
-
     func come(_ channel: any Channel) {
         let id = ObjectIdentifier(channel)
         state.withLock { $0.connections[id] = $0.connections[id] ?? Connected(channel) }
-    }
-
-    /// Whether the gateway notices if the client of this connection leaves or does not read.
-    func isWatched(_ connection: Connection) -> Bool {
-        connected(connection) != nil
     }
 
     /// How long clients may take to read once the gateway ends the last calls.

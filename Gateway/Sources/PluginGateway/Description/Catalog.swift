@@ -68,6 +68,9 @@ final class Catalog: Sendable {
         private(set) var routes: [Route] = []
         /// How the routes of each pattern answer the methods.
         private var methods: [String: RouteMethods] = [:]
+        /// What is known about where URLs lead.
+        private let destinations = Mutex<[URLDestination: KnownDestination]>([:])
+        private static let destinationLimit = 10_000
 
         fileprivate init(_ host: PluginHost, _ types: TypedManifests?) {
             for status in host.modules where status.state == .active || status.state == .registered {
@@ -82,8 +85,7 @@ final class Catalog: Sendable {
                     positions[target.name] = (number, position)
                     for action in target.actions where action.isRemote {
                         actions["\(target.name)/\(action.name)"] = KnownAction(
-                            module: module.name, action: action,
-                            mayShareThreads: module.isInProcess && !action.isAsync)
+                            action, mayShareThreads: module.isInProcess && !action.isAsync)
                     }
                 }
             }
@@ -114,16 +116,26 @@ final class Catalog: Sendable {
             ["https://", "http://", "//"].contains { pattern.hasPrefix($0) }
         }
 
-        /// Returns how a route answers a method. A route that states no method answers GET and POST: it was written for
-        /// URLs of any kind, which are not meant to change or remove anything.
+        /// Finds where a URL leads for a caller from outside.
         ///
-        /// - Parameter pattern: The pattern of the route; `nil` if there is none.
-        func answer(_ pattern: String?, _ method: RouteMethod) -> RouteAnswer {
-            guard let pattern else { return .none }
-            // A route that has just been added is not known yet.
-            let known = methods[pattern] ?? RouteMethods(unstated: [.get, .post])
-            if known.stated.contains(method) { return .stated }
-            return known.unstated.contains(method) ? .unstated : .none
+        /// - Throws: The error of opening the URL, if it leads nowhere.
+        func destination(
+            of url: String, _ method: RouteMethod, _ gateway: PluginGateway
+        ) throws(PluginError) -> KnownDestination {
+            let found = try gateway.host.destination(of: url, method: method, origin: .remote)
+            if let known = destinations.withLock({ $0[found] }), gateway.countedActions.isLast(known.change) {
+                return known
+            }
+            let methods = found.route.map { self.methods[$0] ?? RouteMethods(unstated: [.get, .post]) }
+            let made = KnownDestination(found, methods ?? RouteMethods(), actions[found.action], gateway)
+            // The names of actions that only a fallback answers are those that clients think of.
+            if found.route != nil || found.fallback == nil {
+                destinations.withLock { destinations in
+                    if destinations.count >= Self.destinationLimit { destinations = [:] }
+                    destinations[found] = made
+                }
+            }
+            return made
         }
 
         /// Returns an action with its module, if it is remote: others do not exist for HTTP.
@@ -141,25 +153,23 @@ final class Catalog: Sendable {
         /// - Parameter title: Target and action: `Shop/item`.
         func action(_ title: String) -> KnownAction? { actions[title] }
 
-        /// Returns the module of a target whose only action is a remote fallback, such as one of another host that has
-        /// not been reached; `nil` if the target has other actions.
-        func fallback(of target: String) -> Module? {
-            guard let position = positions[target] else { return nil }
+        /// Whether the only action of a target is a remote fallback, as for a target of another host that has not been
+        /// reached.
+        func hasOnlyFallback(_ target: String) -> Bool {
+            guard let position = positions[target] else { return false }
             let actions = modules[position.module].targets[position.target].actions
-            guard actions.count == 1, actions[0].isFallback, actions[0].isRemote else { return nil }
-            return modules[position.module]
+            return actions.count == 1 && actions[0].isFallback && actions[0].isRemote
         }
     }
 
     /// An action with what calls of it need.
     final class KnownAction: Sendable {
-        let module: String
         let action: Action
         /// Whether the action is synchronous, and runs in this process, so that its calls can be short.
         let mayShareThreads: Bool
 
-        fileprivate init(module: String, action: Action, mayShareThreads: Bool) {
-            (self.module, self.action, self.mayShareThreads) = (module, action, mayShareThreads)
+        fileprivate init(_ action: Action, mayShareThreads: Bool) {
+            (self.action, self.mayShareThreads) = (action, mayShareThreads)
         }
     }
 
@@ -173,11 +183,18 @@ final class Catalog: Sendable {
         case unstated
     }
 
-    private struct RouteMethods {
+    /// How the routes of one pattern answer the methods. A route that states no method answers GET and POST: it was
+    /// written for URLs of any kind, which are not meant to change or remove anything.
+    struct RouteMethods: Sendable {
         /// The methods that routes state.
         var stated: Set<RouteMethod> = []
         /// The methods of routes that state none.
         var unstated: Set<RouteMethod> = []
+
+        func answer(_ method: RouteMethod) -> RouteAnswer {
+            if stated.contains(method) { return .stated }
+            return unstated.contains(method) ? .unstated : .none
+        }
     }
 
     /// A route of HTTP.

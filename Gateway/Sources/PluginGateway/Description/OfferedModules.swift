@@ -5,7 +5,7 @@ import PluginABI
 extension PluginGateway {
     /// `GET /modules.json`: what other hosts can mount; see ``OfferedModules``. While the host is starting or ending,
     /// the response is an error, so that hosts which mount modules do not conclude that the modules are gone.
-    func modulesResponse(_ request: Request) throws(Problem) -> Response {
+    func modulesResponse(_ request: ReceivedRequest) throws(Problem) -> Response {
         try checkReady()
         let offered = catalog.current.offered
         var headers: HTTPFields = [.eTag: offered.tag, .cacheControl: "no-cache"]

@@ -5,7 +5,7 @@ import ServiceLifecycle
 
 extension PluginGateway {
     /// `GET /events`: what happens to the modules, as server-sent events.
-    func eventsResponse(_ request: Request, _ connection: Connection?) throws(Problem) -> Response {
+    func eventsResponse(_ request: ReceivedRequest, _ connection: Connection?) throws(Problem) -> Response {
         let start = try position(in: request)
         let headers: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "no-store"]
         if request.method == .head { return Response(status: .ok, headers: headers) }
@@ -13,7 +13,7 @@ extension PluginGateway {
         let (arrivals, end) = try events.arrivals()
         let body = ResponseBody { writer in
             var connected: Departures.Connected?
-            if let connection { connected = await departures.watch(connection, end) }
+            if let connection { connected = await departures.watch(connection, EndHandler { _ in end() }) }
             defer { connected?.forget() }
             var last = start ?? events.last
             var isFirst = true
@@ -40,7 +40,7 @@ extension PluginGateway {
 
     /// The number of the last event that the client has; `nil` if it wants only the following ones. Events of an earlier
     /// run have other numbers, so after it all events count as new.
-    private func position(in request: Request) throws(Problem) -> Int? {
+    private func position(in request: ReceivedRequest) throws(Problem) -> Int? {
         guard let text = request.header(.lastEventID), !text.isEmpty else { return nil }
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 2, let number = Int(parts[1]), number >= 0 else {

@@ -11,7 +11,9 @@ extension PluginGateway {
     /// - Parameter router: The router, or a group of routes. With a context that is a ``ConnectionContext``, such as
     ///   ``GatewayContext``, clients that leave cancel their calls.
     public func mount<Context: RequestContext>(in router: some RouterMethods<Context>) {
-        let responder = GatewayResponder<Context>(self)
+        let responder = GatewayResponder<Context>(self) { context in
+            (context as? any ConnectionContext).map { Connection($0.channel) }
+        }
         for method in Self.methods {
             router.on(RouterPath("\(configuration.prefix)/**"), method: method, responder: responder)
         }
@@ -20,7 +22,7 @@ extension PluginGateway {
     /// The responder for an application that serves nothing but the gateway.
     ///
     ///     Application(responder: gateway.responder)
-    public var responder: GatewayResponder<GatewayContext> { GatewayResponder(self) }
+    public var responder: GatewayResponder<GatewayContext> { GatewayResponder(self) { Connection($0.channel) } }
 
     private static var methods: [HTTPRequest.Method] {
         [.get, .head, .post, .put, .patch, .delete, .options, .trace, .connect]
@@ -30,16 +32,14 @@ extension PluginGateway {
 /// Answers requests with a gateway.
 public struct GatewayResponder<Context: RequestContext>: HTTPResponder {
     private let gateway: PluginGateway
+    /// Returns the connection of a request, if its context knows it.
+    private let connection: @Sendable (Context) -> Connection?
 
-    init(_ gateway: PluginGateway) { self.gateway = gateway }
-
-    public func respond(to request: Request, context: Context) async throws -> Response {
-        await gateway.respond(to: request, connection: Self.connection(context))
+    init(_ gateway: PluginGateway, _ connection: @escaping @Sendable (Context) -> Connection?) {
+        (self.gateway, self.connection) = (gateway, connection)
     }
 
-    private static func connection(_ context: Context) -> Connection? {
-        // Found faster than whether a type is a `ConnectionContext`.
-        if let context = context as? GatewayContext { return Connection(context.channel) }
-        return (context as? any ConnectionContext).map { Connection($0.channel) }
+    public func respond(to request: Request, context: Context) async throws -> Response {
+        await gateway.respond(to: request, connection: connection(context))
     }
 }

@@ -9,15 +9,15 @@ extension PluginGateway {
     /// knows it). Code of the program that runs in the call, such as an interceptor, finds the span in
     /// `ServiceContext.current`; modules find the trace and the caller in the call context that `body` gets.
     func traced<Success: Sendable>(
-        _ call: GatewayCall, _ request: Request, _ body: (CallContext) async throws(Problem) -> Success
+        _ call: GatewayCall, _ request: ReceivedRequest, _ body: (CallContext) async throws(Problem) -> Success
     ) async throws(Problem) -> Success {
         var context = ServiceContext.current ?? .topLevel
         tracer.extract(request.headers, into: &context, using: FieldExtractor())
-        let span = tracer.startAnySpan(call.action ?? "call", context: context, ofKind: .server)
+        let span = tracer.startAnySpan(call.destination.action, context: context, ofKind: .server)
         defer { span.end() }
         span.attributes["http.request.method"] = request.method.rawValue
-        if let module = call.module { span.attributes["plugin.module"] = module }
-        if let action = call.action { span.attributes["plugin.action"] = action }
+        if let module = call.destination.module { span.attributes["plugin.module"] = module }
+        span.attributes["plugin.action"] = call.destination.action
         // Without a tracer for W3C traces, modules get the trace as it has come.
         let given = TraceContext(request)
         let trace = tracer.trace(of: span.context)?.keeping(given) ?? given
@@ -55,7 +55,7 @@ private struct FieldExtractor: Extractor {
 
 extension TraceContext {
     /// The trace of a request; `nil` if it has none.
-    init?(_ request: Request) {
+    init?(_ request: ReceivedRequest) {
         guard let parent = request.header(.traceparent) else { return nil }
         self.init(traceparent: parent, tracestate: request.headers[values: .tracestate].joined(separator: ","))
     }

@@ -106,29 +106,33 @@ final class CallTallies: Sendable {
     final class Module: Sendable {
         private struct State {
             var tally = CallTally()
-            /// The times at which the running calls began, by number. There are as many as the gateway lets in.
-            var running: [UInt64: ContinuousClock.Instant] = [:]
-            var next: UInt64 = 0
+            /// The times at which the running calls began, by number. Numbers are used again.
+            var running: [ContinuousClock.Instant?] = []
+            var free: [Int] = []
         }
 
         private let state = Mutex(State())
 
         /// Notes a call that begins, and returns its number.
-        func begin(_ start: ContinuousClock.Instant) -> UInt64 {
+        func begin(_ start: ContinuousClock.Instant) -> Int {
             state.withLock { state in
-                state.next += 1
-                state.running[state.next] = start
-                return state.next
+                guard let number = state.free.popLast() else {
+                    state.running.append(start)
+                    return state.running.count - 1
+                }
+                state.running[number] = start
+                return number
             }
         }
 
         /// Adds a call that is over.
-        func end(_ number: UInt64, _ problem: Problem?, _ nanoseconds: Int64) {
+        func end(_ number: Int, _ problem: Problem?, _ nanoseconds: Int64) {
             let isLeft = problem?.error.code == .cancelled
             let isUnmade = !isLeft && problem.map { CallTallies.unmade.contains($0.error.code) } ?? false
             let isError = problem.map { $0.error.source != nil || $0.status.code >= 500 } ?? false
             state.withLock { state in
                 state.running[number] = nil
+                state.free.append(number)
                 if isLeft {
                     state.tally.leave(nanoseconds)
                 } else if !isUnmade {
@@ -137,7 +141,7 @@ final class CallTallies: Sendable {
             }
         }
 
-        fileprivate var tally: CallTally { state.withLock { $0.tally.with(Array($0.running.values)) } }
+        fileprivate var tally: CallTally { state.withLock { $0.tally.with($0.running.compactMap(\.self)) } }
     }
 
     /// Returns the tally of a module, to count in; `nil` if too many are counted.

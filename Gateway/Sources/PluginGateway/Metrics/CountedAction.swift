@@ -2,7 +2,7 @@ import PluginABI
 import PluginHost
 import Synchronization
 
-/// All that counts the calls of one action. It is looked up once for each call.
+/// All that counts the calls of one action.
 final class CountedAction: Sendable {
     /// The calls of the module in flight; `nil` if there is no module.
     let share: Admission.Share?
@@ -20,11 +20,11 @@ final class CountedAction: Sendable {
     }
 
     /// Notes a call that begins, and returns its number.
-    func begin(_ start: ContinuousClock.Instant) -> UInt64 { tally?.begin(start) ?? 0 }
+    func begin(_ start: ContinuousClock.Instant) -> Int { tally?.begin(start) ?? 0 }
 
     /// Counts a call that is over.
-    func end(_ number: UInt64, _ problem: Problem?, since start: ContinuousClock.Instant) {
-        let code = problem.map { Problem.statuses[$0.error.code] == nil ? "module" : $0.error.code.rawValue } ?? "ok"
+    func end(_ number: Int, _ problem: Problem?, since start: ContinuousClock.Instant) {
+        let code = problem.map { Problem.statuses[$0.error.code] == nil ? "module" : $0.error.code.rawValue }
         let duration = (ContinuousClock.now - start).nanoseconds
         meters.count(code, duration)
         tally?.end(number, problem, duration)
@@ -45,15 +45,21 @@ final class CountedActions: Sendable {
         var known: [Names: CountedAction] = [:]
         /// The generations of the modules that serve, by module; 0 for a module that starts when it is needed.
         var generations: [String: Int] = [:]
+        /// The change of the modules after which the generations were read.
+        var change = -1
     }
 
     private let state = Mutex(State())
-    private let isOutdated = Atomic(true)
+    /// How often the modules have changed.
+    private let changes = Atomic(0)
     /// Held while the generations are read.
     private let reading = Mutex(())
 
     /// Notes that the modules have changed.
-    func invalidate() { isOutdated.store(true, ordering: .releasing) }
+    func invalidate() { changes.add(1, ordering: .releasing) }
+
+    /// Whether the modules have not changed since a change.
+    func isLast(_ change: Int) -> Bool { changes.load(ordering: .relaxed) == change }
 
     /// The number of actions that are known.
     var count: Int { state.withLock { $0.known.count } }
@@ -61,21 +67,24 @@ final class CountedActions: Sendable {
     /// - Parameters:
     ///   - module: The module that a call leads to; `nil` if it leads to none.
     ///   - action: Target and action; `nil` if the call leads to none.
-    func of(_ module: String?, _ action: String?, _ gateway: PluginGateway) -> CountedAction {
-        if isOutdated.load(ordering: .relaxed) { reading.withLockIfAvailable { _ in update(gateway) } }
+    /// - Returns: What counts the calls until the modules change again, and their last change that is considered.
+    func of(_ module: String?, _ action: String?, _ gateway: PluginGateway) -> (counted: CountedAction, change: Int) {
         let names = Names(module: module, action: module == nil ? nil : action)
-        if let counted = state.withLock({ $0.known[names] }) { return counted }
+        if !isLast(state.withLock(\.change)) { reading.withLockIfAvailable { _ in update(gateway) } }
+        let (known, change) = state.withLock { ($0.known[names], $0.change) }
+        if let known { return (known, change) }
         let made = CountedAction(names, gateway)
         return state.withLock { state in
-            if let counted = state.known[names] { return counted }
+            if let counted = state.known[names] { return (counted, change) }
             if state.known.count < gateway.metrics.limit { state.known[names] = made }
-            return made
+            return (made, change)
         }
     }
 
     /// Forgets what counts the calls of modules that have gone or have been replaced. Calls in flight keep it.
     private func update(_ gateway: PluginGateway) {
-        guard isOutdated.exchange(false, ordering: .acquiring) else { return }
+        let change = changes.load(ordering: .acquiring)
+        guard state.withLock({ $0.change != change }) else { return }
         var generations: [String: Int] = [:]
         for status in gateway.host.modules where status.state == .active || status.state == .registered {
             if let name = status.name { generations[name] = max(generations[name] ?? 0, status.generation ?? 0) }
@@ -85,7 +94,7 @@ final class CountedActions: Sendable {
                 guard let module = names.module else { return true }
                 return generations[module].map { $0 == state.generations[module] } ?? false
             }
-            state.generations = generations
+            (state.generations, state.change) = (generations, change)
         }
         gateway.admission.forget { generations[$0] != nil }
     }

@@ -48,19 +48,27 @@ final class CallMeters: Sendable {
     private let names: [(String, String)]
     private let metrics: PrometheusMetrics
     private let timer: CoreMetrics.Timer
-    private let counters = Mutex<[String: Counter]>([:])
+    private let counters = Mutex(Counters())
+
+    private struct Counters {
+        /// The calls without an error.
+        var succeeded: Counter?
+        /// Those with an error, by its code.
+        var failed: [String: Counter] = [:]
+    }
 
     init(_ names: [(String, String)], _ metrics: PrometheusMetrics) {
         (self.names, self.metrics) = (names, metrics)
         timer = CoreMetrics.Timer(label: "gateway_call_seconds", dimensions: names, factory: metrics)
     }
 
-    func count(_ code: String, _ nanoseconds: Int64) {
+    /// - Parameter code: The code of the error; `nil` if there was none.
+    func count(_ code: String?, _ nanoseconds: Int64) {
         let counter = counters.withLock { counters in
-            if let counter = counters[code] { return counter }
-            let dimensions = names + [("code", code)]
+            if let counter = code.map({ counters.failed[$0] }) ?? counters.succeeded { return counter }
+            let dimensions = names + [("code", code ?? "ok")]
             let counter = Counter(label: "gateway_calls_total", dimensions: dimensions, factory: metrics)
-            counters[code] = counter
+            if let code { counters.failed[code] = counter } else { counters.succeeded = counter }
             return counter
         }
         counter.increment()

@@ -62,7 +62,7 @@ extension PluginGateway {
     ///   - client: The client that sent the request.
     ///   - connection: The connection on which the request arrived.
     func change(
-        _ kind: PageChange, _ request: Request, _ client: Client, _ connection: Connection?
+        _ kind: PageChange, _ request: ReceivedRequest, _ client: Client, _ connection: Connection?
     ) async throws(Problem) -> Response {
         try checkAllowsChanges()
         let entries = try await entries(of: request, kind.names)

@@ -47,9 +47,11 @@ enum PageFiles {
 extension PluginGateway {
     /// Returns a file of the page; `nil` for other requests.
     func pageFile(
-        _ target: RequestTarget, _ request: Request, _ connection: Connection?
+        _ target: RequestTarget, _ request: ReceivedRequest, _ connection: Connection?
     ) throws(Problem) -> Response? {
-        guard configuration.page != .off, let file = PageFiles.all[target.path] else { return nil }
+        guard configuration.page != .off, target.path == "/" || target.path.hasPrefix("/page/"),
+            let file = PageFiles.all[target.path]
+        else { return nil }
         if case .loopback = configuration.access { try checkLoopback(target, request, connection) }
         return try reading(request) {
             Response(

@@ -8,7 +8,7 @@ extension PluginGateway {
     /// Handles the requests of the page, below `/page/`. Pages of other origins cannot make such requests, whatever
     /// CORS allows them.
     func page(
-        _ target: RequestTarget, _ request: Request, _ client: Client, _ connection: Connection?
+        _ target: RequestTarget, _ request: ReceivedRequest, _ client: Client, _ connection: Connection?
     ) async throws(Problem) -> Response {
         try checkOrigin(request)
         switch target.path {
@@ -31,7 +31,7 @@ extension PluginGateway {
     }
 
     /// `POST /page/resolve`: what a URL leads to, for a caller from outside or, with `local`, for the program.
-    private func resolve(_ request: Request) async throws(Problem) -> Response {
+    private func resolve(_ request: ReceivedRequest) async throws(Problem) -> Response {
         let entries = try await entries(of: request, ["url", "local"])
         return try await afterBody { () throws(Problem) in
             let url = try entries.text("url")
@@ -56,7 +56,7 @@ extension PluginGateway {
     /// Reads the entries of a JSON object in the body of a request.
     ///
     /// - Parameter names: The names that entries may have.
-    func entries(of request: Request, _ names: Set<String>) async throws(Problem) -> [String: Value] {
+    func entries(of request: ReceivedRequest, _ names: Set<String>) async throws(Problem) -> [String: Value] {
         guard request.method == .post else { throw Problem.method(request.method, allowed: "POST") }
         guard try mediaType(of: request) == "application/json" else {
             throw Problem(.unsupportedMediaType, "Send application/json.")

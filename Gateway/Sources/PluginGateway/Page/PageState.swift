@@ -31,8 +31,9 @@ extension PluginGateway {
     }
 
     /// `GET /page/module?name=…`: the actions of a module with what forms need, and its kept versions.
-    func pageModule(_ request: Request, _ modules: [Catalog.Module]) throws(Problem) -> Value {
-        guard let name = request.uri.queryParameters.get("name") else {
+    func pageModule(_ request: ReceivedRequest, _ modules: [Catalog.Module]) throws(Problem) -> Value {
+        let query = URLComponents(string: request.path ?? "")?.queryItems
+        guard let name = query?.first(where: { $0.name == "name" })?.value else {
             throw Problem(.missingParameter, "The query lacks the parameter “name”.")
         }
         let module = modules.first { $0.name == name }

@@ -40,12 +40,14 @@ struct RemoteOpening: Sendable {
 extension RemoteSubject {
     init(_ resolution: Calls.RemoteResolution) {
         guard case .found(let resolution, let destination) = resolution else {
-            self.init(destination: nil, demands: [])
+            self.init(route: nil, endpoint: nil, names: nil, demands: [])
             return
         }
-        let route = resolution.route?.takeUnretainedValue().pattern.text ?? ""
-        self.init(
-            destination: "\(resolution.target.text)/\(resolution.action.text) \(route)", demands: destination.demands)
+        let route = resolution.route?.takeUnretainedValue()
+        let endpoint = route == nil ? destination.declaring : nil
+        let names =
+            route == nil && endpoint == nil ? "\(resolution.target.text)/\(resolution.action.text)" : nil
+        self.init(route: route, endpoint: endpoint, names: names, demands: destination.demands)
     }
 }
 
@@ -136,7 +138,7 @@ extension Calls {
 
     /// Returns the registered module that must be started for a remote call; `nil` if none must be.
     func knownModule(
-        of resolution: URLResolution, _ destination: URLDestination, in table: Table
+        of resolution: URLResolution, _ destination: URLHandler, in table: Table
     ) -> LoadedModule? {
         switch destination {
         case .action(let endpoint), .fallback(.notFound(let endpoint)):
@@ -148,7 +150,7 @@ extension Calls {
 
     /// Makes the call of what a URL leads to. Returns `nil` if the table has been replaced.
     private func reachedCall(
-        _ destination: URLDestination, _ resolution: URLResolution, _ entries: UnsafeBufferPointer<plugin_entry>,
+        _ destination: URLHandler, _ resolution: URLResolution, _ entries: UnsafeBufferPointer<plugin_entry>,
         _ original: RawText, _ given: UnsafeBufferPointer<plugin_entry>, _ opening: RemoteOpening, _ call: Call,
         _ thread: ThreadContext, _ record: CallRecord, _ table: Table
     ) throws(PluginError) -> plugin_token? {

@@ -5,7 +5,7 @@ import Synchronization
 
 extension Table {
     /// Returns what handles a remote call of an action; `nil` if nothing does.
-    func remoteDestination(_ target: plugin_string, _ action: plugin_string) -> URLDestination? {
+    func remoteDestination(_ target: plugin_string, _ action: plugin_string) -> URLHandler? {
         if let found = find(target, action)?.takeUnretainedValue(), found.isRemote { return .action(found) }
         if let notFound = find(target, plugin_string("notFound"))?.takeUnretainedValue(), notFound.isRemote {
             return .fallback(.notFound(notFound))
@@ -14,14 +14,14 @@ extension Table {
     }
 
     /// Returns what handles a remote URL that matches a route; `nil` if nothing does.
-    func remoteDestination(of route: RouteEntry) -> URLDestination? {
+    func remoteDestination(of route: RouteEntry) -> URLHandler? {
         if let closure = route.closure { return closure.isRemote ? .closure(closure) : nil }
         let address = route.destination.address
         return remoteDestination(address.target, address.action)
     }
 
     /// Returns what handles a remote call of an action, or would handle it if the registered module were started.
-    func remoteDeclaration(_ target: plugin_string, _ action: plugin_string) -> URLDestination? {
+    func remoteDeclaration(_ target: plugin_string, _ action: plugin_string) -> URLHandler? {
         if let destination = remoteDestination(target, action) { return destination }
         guard find(target, action) == nil, let known = contents.known.remoteEndpoint(target, action) else { return nil }
         return known.isNotFound ? .fallback(.notFound(known.endpoint)) : .action(known.endpoint)
@@ -29,7 +29,7 @@ extension Table {
 
     /// Returns what handles a remote URL that matches a route, or would handle it if the registered module were
     /// started.
-    func remoteDeclaration(of route: RouteEntry) -> URLDestination? {
+    func remoteDeclaration(of route: RouteEntry) -> URLHandler? {
         if route.closure != nil { return remoteDestination(of: route) }
         let address = route.destination.address
         return remoteDeclaration(address.target, address.action)
@@ -75,7 +75,7 @@ extension Table {
 extension Calls {
     /// The result of resolving a URL for a remote caller.
     enum RemoteResolution {
-        case found(URLResolution, URLDestination)
+        case found(URLResolution, URLHandler)
         /// Nothing; carries the first route that matches, but leads to nothing remote.
         case nothing(RouteEntry?)
     }

@@ -1,108 +1,97 @@
 import PluginABI
 
-/// The destination of a URL: what handles the URL when it is opened.
-enum URLDestination {
-    /// The action that the URL addresses.
-    case action(Endpoint)
-    /// The closure of the route.
-    case closure(RouteClosure)
-    /// The fallback, because no module offers the action.
-    case fallback(Calls.Fallback)
+/// Where a URL leads: the result of ``PluginHost/destination(of:method:origin:)``.
+///
+/// Destinations can be keys: two of them are equal if the same route, or none, leads to the same action of the same
+/// version of a module. A destination keeps its route in memory.
+public struct URLDestination: Sendable {
+    private let entry: RouteEntry?
+    private let handler: URLHandler
+    /// Target and action, if the URL itself names them, and another action or the program handles it.
+    private let names: String?
+    /// The module of the action; `nil` if there is none.
+    public let module: String?
 
-    /// The endpoint that declares the parameters; `nil` if any are accepted.
-    var declaring: Endpoint? { if case .action(let endpoint) = self { endpoint } else { nil } }
+    /// The action that the URL reaches: `target/action`, or `(closure)` for a closure of the program.
+    public var action: String {
+        if let entry { return entry.destinationTitle }
+        if let names { return names }
+        if case .action(let endpoint) = handler { return endpoint.name }
+        return "(closure)"
+    }
 
-    /// The demands on other programs, which the guard checks.
-    var demands: [String] {
+    /// The fallback, if no module offers the action: `notFound`, the target's own fallback, or `onMissingTarget`, the
+    /// program's; otherwise `nil`.
+    public var fallback: String? {
+        switch handler {
+        case .fallback(.notFound): "notFound"
+        case .fallback(.program): "onMissingTarget"
+        case .action, .closure: nil
+        }
+    }
+
+    /// The pattern of the route that leads to the action; `nil` if the URL itself names target and action.
+    public var route: String? { entry?.pattern.text }
+
+    /// - Parameter registered: The module, if it is only registered.
+    fileprivate init(_ resolution: URLResolution, _ handler: URLHandler, registered: LoadedModule?) {
+        (entry, self.handler) = (resolution.route?.takeUnretainedValue(), handler)
+        let endpoint = handler.endpoint
+        module = registered?.name ?? endpoint?.generation.name
+        names =
+            entry == nil && handler.declaring == nil ? "\(resolution.target.text)/\(resolution.action.text)" : nil
+    }
+}
+
+extension URLDestination: Hashable {
+    public static func == (left: URLDestination, right: URLDestination) -> Bool {
+        left.entry === right.entry && left.handler.endpoint === right.handler.endpoint
+            && left.fallback == right.fallback && left.names == right.names && left.module == right.module
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(entry.map { ObjectIdentifier($0) })
+        hasher.combine(handler.endpoint.map { ObjectIdentifier($0) })
+    }
+}
+
+extension URLHandler {
+    /// The action that is called; `nil` for code of the program.
+    fileprivate var endpoint: Endpoint? {
         switch self {
-        case .action(let endpoint), .fallback(.notFound(let endpoint)): endpoint.demands
-        case .closure(let closure): closure.demands
-        case .fallback(.program): []
-        }
-    }
-
-    /// Lends the parameters of a URL as the entries of the call, with the number of query items that were dropped.
-    func lendArguments<Result>(
-        _ resolution: URLResolution, besides given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool = false,
-        _ body: (UnsafeBufferPointer<plugin_entry>, _ dropped: Int) throws(PluginError) -> Result
-    ) throws(PluginError) -> Result {
-        try URLArguments.lend(
-            of: resolution, to: declaring.map { .passUnretained($0) }, besides: given, asksForObject: asksForObject,
-            body)
-    }
-}
-
-extension Calls {
-    /// Returns what handles a URL that a caller in this process opens.
-    ///
-    /// - Throws: The error that explains why nothing does.
-    func destination(of resolution: URLResolution, in table: Table) throws(PluginError) -> URLDestination {
-        if let closure = resolution.route?.takeUnretainedValue().closure { return .closure(closure) }
-        if let found = table.find(resolution.target, resolution.action) { return .action(found.takeUnretainedValue()) }
-        let (target, action) = (resolution.target.text, resolution.action.text)
-        return .fallback(try fallback(for: target, action, isRemote: false, in: table))
-    }
-
-    /// Checks the parameters of a call by URL, and returns them as its destination would get them. Those without a
-    /// value are left out.
-    ///
-    /// - Throws: The errors of ``Endpoint/bind(_:to:)``.
-    func parameters(
-        _ entries: UnsafeBufferPointer<plugin_entry>, of resolution: URLResolution, _ destination: URLDestination,
-        asksForObject: Bool = false
-    ) throws(PluginError) -> [String: Value] {
-        switch destination {
-        case .action(let endpoint): return try endpoint.bound(entries)
-        case .fallback(.notFound(let endpoint)):
-            let all = named(entries)
-            try Parameters(ofNotFound: resolution.action.text, .map(all)).lend { (entries) throws(PluginError) in
-                _ = try endpoint.bound(entries)
-            }
-            return all
-        case .closure: return URLArguments.ofClosure(resolution, named(entries), asksForObject: asksForObject)
-        case .fallback(.program): return named(entries)
+        case .action(let endpoint), .fallback(.notFound(let endpoint)): endpoint
+        case .closure, .fallback(.program): nil
         }
     }
 }
 
 extension Calls {
-    /// Checks the parameters of a call by URL, as ``parameters(_:of:_:asksForObject:)`` does.
+    /// Finds what a URL leads to, without calling anything or checking parameters.
     ///
-    /// - Throws: The errors of ``Endpoint/bind(_:to:)``.
-    func check(
-        _ entries: UnsafeBufferPointer<plugin_entry>, of resolution: URLResolution, _ destination: URLDestination
-    ) throws(PluginError) {
-        switch destination {
-        case .action(let endpoint): try endpoint.checkBinding(of: entries)
-        case .fallback(.notFound): _ = try parameters(entries, of: resolution, destination)
-        case .closure, .fallback(.program): break
-        }
-    }
-}
-
-extension Endpoint {
-    /// - Throws: The errors of ``bind(_:to:)``.
-    fileprivate func checkBinding(of entries: UnsafeBufferPointer<plugin_entry>) throws(PluginError) {
-        try withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: argumentCount(for: entries)) {
-            (arguments) throws(PluginError) in try bind(entries, to: arguments)?.deallocate()
-        }
-    }
-
-    /// Returns the parameters as the action would get them, without those that have no value.
-    ///
-    /// - Throws: The errors of ``bind(_:to:)``.
-    fileprivate func bound(_ entries: UnsafeBufferPointer<plugin_entry>) throws(PluginError) -> [String: Value] {
-        try withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: argumentCount(for: entries)) {
-            (arguments) throws(PluginError) in
-            let memory = try bind(entries, to: arguments)
-            defer { memory?.deallocate() }
-            let host = generation.calls.program.hostTable!
-            var values: [String: Value] = [:]
-            if hasRest, let rest = arguments.last { values = Value(copying: rest, host: host).map ?? [:] }
-            for (parameter, argument) in zip(parameters, arguments) where argument.kind != PLUGIN_KIND_NULL {
-                values[parameter.name] = Value(copying: argument, host: host)
+    /// - Throws: The error of opening the URL, if it leads nowhere.
+    func destination(
+        of url: String, isRemote: Bool, method: RouteMethod
+    ) throws(PluginError) -> URLDestination {
+        try url.withRawText { (text) throws(PluginError) in
+            // A remote caller may be refused, so a registered module is not started for it.
+            let table = isRemote ? registry.table : try tableStarting(text, isRemote: false, method: method)
+            defer { withExtendedLifetime(table) {} }
+            return try URLText.readPath(text, longest: settings.longestURL, scheme: settings.firstScheme) {
+                (url) throws(PluginError) in
+                if table.isStopped { throw table.isStopped(url) }
+                let query = try url.readQuery()
+                guard isRemote else {
+                    let match = table.routes.table.match(url, method)
+                    let resolution = try table.resolve(url, query, match, method, schemes: settings.schemes)
+                    return URLDestination(resolution, try destination(of: resolution, in: table), registered: nil)
+                }
+                guard case .found(let resolution, let handler) = resolveRemotely(url, query, method, in: table) else {
+                    try table.checkMethods(of: url, method)
+                    throw PluginError(.noRoute, "“\(url.text.shortened)” leads to nothing for other programs.")
+                }
+                return URLDestination(
+                    resolution, handler, registered: knownModule(of: resolution, handler, in: table))
             }
-            return values
         }
     }
 }

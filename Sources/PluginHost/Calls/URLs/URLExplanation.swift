@@ -49,10 +49,8 @@ public struct URLExplanation: Sendable {
 extension Calls {
     /// Explains a URL, without calling anything. Takes two to three times as long as opening it: finds all routes that
     /// match, then the one that decides, and compares them.
-    ///
-    /// - Parameter isBrief: Whether to find only the route that decides, without other routes, methods and parameters.
     func explain(
-        _ url: String, _ parameters: Parameters, isRemote: Bool, method: RouteMethod, isBrief: Bool = false
+        _ url: String, _ parameters: Parameters, isRemote: Bool, method: RouteMethod
     ) -> URLExplanation {
         var explanation = URLExplanation(url: url)
         do throws(PluginError) {
@@ -65,8 +63,7 @@ extension Calls {
                         (url) throws(PluginError) in
                         if table.isStopped { throw table.isStopped(url) }
                         try explain(
-                            url, try url.readQuery(), given, isRemote: isRemote, method, table, isBrief: isBrief,
-                            &explanation)
+                            url, try url.readQuery(), given, isRemote: isRemote, method, table, &explanation)
                     }
                 }
             }
@@ -78,24 +75,18 @@ extension Calls {
 
     private func explain(
         _ url: URLText, _ query: URLText.Query, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool,
-        _ method: RouteMethod, _ table: Table, isBrief: Bool, _ explanation: inout URLExplanation
+        _ method: RouteMethod, _ table: Table, _ explanation: inout URLExplanation
     ) throws(PluginError) {
-        if !isBrief {
-            explanation.methods =
-                isRemote ? table.remoteMethods(of: url) : table.routes.table.methods(of: url) { _ in true }
-        }
-        let candidates = isBrief ? nil : URLCandidates(url, method, table, settings.schemes)
+        explanation.methods =
+            isRemote ? table.remoteMethods(of: url) : table.routes.table.methods(of: url) { _ in true }
+        let candidates = URLCandidates(url, method, table, settings.schemes)
         let found = isRemote ? resolveRemotely(url, query, method, in: table) : nil
         let resolution: URLResolution
-        var destination: URLDestination?
+        var destination: URLHandler?
         switch found {
         case .found(let known, let reached): (resolution, destination) = (known, reached)
         case .nothing(let passedOver):
             explanation.list(candidates, of: url, deciding: nil, isRemote: true, in: table)
-            if isBrief {
-                try table.checkMethods(of: url, method)
-                throw PluginError(.noRoute, "“\(url.text.shortened)” leads to nothing for other programs.")
-            }
             if !explanation.methods.isEmpty { throw .methodNotAllowed(url.text, method, explanation.methods) }
             throw PluginError(
                 .noRoute,
@@ -125,7 +116,6 @@ extension Calls {
         case .fallback(.program): explanation.fallback = "onMissingTarget"
         case .closure: break
         }
-        if isBrief { return }
         explanation.parameters = try destination.lendArguments(resolution, besides: given) {
             (entries, _) throws(PluginError) in try self.parameters(entries, of: resolution, destination)
         }
@@ -167,9 +157,8 @@ private struct URLCandidates {
 extension URLExplanation {
     /// Lists the candidates other than the one that decides.
     fileprivate mutating func list(
-        _ candidates: URLCandidates?, of url: URLText, deciding winner: RouteEntry?, isRemote: Bool, in table: Table
+        _ candidates: URLCandidates, of url: URLText, deciding winner: RouteEntry?, isRemote: Bool, in table: Table
     ) {
-        guard let candidates else { return }
         var others: [Other] = []
         func add(_ route: RouteEntry, _ reason: String) {
             others.append(
