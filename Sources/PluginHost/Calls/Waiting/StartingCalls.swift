@@ -138,13 +138,6 @@ extension Calls {
         return registry.table
     }
 
-    /// Returns the current table. If modules that offer a service are only registered, starts them first.
-    func tableStarting(service: String) -> Table {
-        let table = registry.table
-        guard let modules = table.knownServices[service], (try? startAll(modules)) != nil else { return table }
-        return registry.table
-    }
-
     func known(by url: String, isRemote: Bool) throws(PluginError) -> LoadedModule? {
         let table = registry.table
         if table.contents.known.isEmpty { return nil }
