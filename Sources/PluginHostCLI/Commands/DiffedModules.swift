@@ -101,11 +101,6 @@ struct DiffedModules {
     }
 }
 
-extension Value {
-    /// Whether a module in the list of a host serves, or is registered and starts when it is called.
-    var isServedOrRegistered: Bool { ["active", "registered"].contains(text("state")) }
-}
-
 extension SemanticVersion {
     fileprivate static var lowest: SemanticVersion { SemanticVersion(0, 0, 0) }
 }
