@@ -1,8 +1,14 @@
 import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
 import Logging
+import NIOCore
+import NIOEmbedded
 import PluginABI
 import PluginGateway
 import PluginHost
+import Synchronization
 import Testing
 
 @Suite struct AccessTests {
@@ -199,5 +205,45 @@ import Testing
         #expect(FileManager.default.createFile(atPath: "\(folder)/a.go", contents: nil))
         #expect(try await first.text == "\"slept\"")
         try await gateway.end()
+    }
+
+    @Test func `without tokens, requests of other machines and of unknown connections are refused`() async throws {
+        let gateway = PluginGateway(PluginHost(HostConfiguration(folders: [])))
+        /// Returns the status for a client with this address; `nil` for a connection that is not known.
+        func status(_ address: String?) async throws -> Int {
+            var connection: Connection?
+            if let address {
+                let channel = NIOAsyncTestingChannel()
+                try await channel.connect(to: SocketAddress(ipAddress: address, port: 5000))
+                connection = Connection(channel)
+            }
+            let head = HTTPRequest(method: .get, scheme: "http", authority: "localhost", path: "/metrics")
+            let request = Request(head: head, body: RequestBody(buffer: ByteBuffer()))
+            return await gateway.respond(to: request, connection: connection).status.code
+        }
+        for own in ["127.0.0.1", "127.9.8.7", "::1", "::ffff:127.0.0.1"] {
+            #expect(try await status(own) == 200, "\(own)")
+        }
+        for other in ["126.255.255.255", "128.0.0.1", "192.0.2.7", "2001:db8::1", "::2", "::ffff:192.0.2.7", nil] {
+            #expect(try await status(other) == 403, "\(other ?? "unknown")")
+        }
+    }
+
+    @Test func `a router whose context does not know the connection serves nobody without tokens`() async throws {
+        let gateway = PluginGateway(PluginHost(HostConfiguration(folders: [])))
+        let router = Router(context: BasicRequestContext.self)
+        gateway.mount(in: router)
+        let port = Mutex<Int?>(nil)
+        let application = Application(
+            router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)),
+            onServerRunning: { channel in port.withLock { $0 = channel.localAddress?.port } })
+        let running = Task { try await application.run() }
+        #expect(await becomesTrue { port.withLock { $0 } != nil })
+        let client = TestClient(port: port.withLock { $0 } ?? 0)
+        let answer = try await client.ask("GET", "/metrics")
+        #expect(answer.status == 403 && answer.code == "forbidden", "\(answer.text)")
+        #expect(try await client.ask("GET", "/healthz").status == 200)
+        running.cancel()
+        try? await running.value
     }
 }

@@ -135,29 +135,6 @@ import Testing
         #expect(answer.code == "notRepresentable")
         try await gateway.end()
     }
-}
-
-/// A module whose action never replies.
-private let waitingModule: CModule = {
-    var module = CModule(name: "Later")
-    module.targets = [
-        .init(name: "Later", actions: [.init(name: "wait", manifest: "\"remote\": true, \"async\": true, ", body: "")])
-    ]
-    return module
-}()
-
-/// The gateway that the tests of errors share.
-private actor ErrorGateway {
-    private static let one = ErrorGateway()
-    private var gateway: Task<TestGateway, any Error>?
-
-    static func shared() async throws -> TestGateway { try await one.get() }
-
-    private func get() async throws -> TestGateway {
-        let gateway = gateway ?? Task { try await TestGateway(TestGateway.samples + [labModule.build()]) }
-        self.gateway = gateway
-        return try await gateway.value
-    }
 
     @Test func `actions that block hold up no other requests`() async throws {
         let folder = try makeFolder()
@@ -183,5 +160,28 @@ private actor ErrorGateway {
         let answers = try await onThread { sockets.map { $0.readAll() } }
         #expect(answers.allSatisfy { $0.hasSuffix("\"slept\"") }, "\(answers)")
         try await gateway.end()
+    }
+}
+
+/// A module whose action never replies.
+private let waitingModule: CModule = {
+    var module = CModule(name: "Later")
+    module.targets = [
+        .init(name: "Later", actions: [.init(name: "wait", manifest: "\"remote\": true, \"async\": true, ", body: "")])
+    ]
+    return module
+}()
+
+/// The gateway that the tests of errors share.
+private actor ErrorGateway {
+    private static let one = ErrorGateway()
+    private var gateway: Task<TestGateway, any Error>?
+
+    static func shared() async throws -> TestGateway { try await one.get() }
+
+    private func get() async throws -> TestGateway {
+        let gateway = gateway ?? Task { try await TestGateway(TestGateway.samples + [labModule.build()]) }
+        self.gateway = gateway
+        return try await gateway.value
     }
 }

@@ -11,6 +11,7 @@ import Testing
         let text = try String(contentsOf: Self.readMe, encoding: .utf8)
         let section = try #require(text.components(separatedBy: "\n## ").first { $0.hasPrefix("Errors\n") })
         var rows = 0
+        var unlisted = Set(Problem.statuses.keys.map(\.rawValue))
         for line in section.split(separator: "\n") where line.hasPrefix("| ") {
             let cells = line.split(separator: "|", omittingEmptySubsequences: false).map(String.init)
             let statuses = cells[1].split { !$0.isNumber }.compactMap { Int($0) }
@@ -21,6 +22,7 @@ import Testing
                 .filter { $0.allSatisfy(\.isLetter) && $0.first?.isLowercase == true }
             if statuses.isEmpty { continue }
             rows += 1
+            unlisted.subtract(codes)
             for code in codes {
                 let status = Problem.statuses[.init(rawValue: code)]?.code
                 #expect(status.map(statuses.contains) == true, "\(code): \(status ?? 0), not \(statuses)")
@@ -30,5 +32,6 @@ import Testing
             }
         }
         #expect(rows == 12)
+        #expect(unlisted.sorted() == [])
     }
 }

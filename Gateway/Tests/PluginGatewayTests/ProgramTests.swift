@@ -147,6 +147,29 @@ import Testing
         #expect(await program.end() == 0)
     }
 
+    @Test func `the number and the size of header fields are limited`() async throws {
+        let program = try Program(["serve", "--plugins", try plugins([]), "--listen", "127.0.0.1:0"])
+        let port = try #require(await program.port(), "\(program.errorText)")
+        /// Sends a request with fields besides two that it always has.
+        func status(_ count: Int, size: Int) async throws -> Substring {
+            let fields = (0..<count).map { "X-\($0): \(String(repeating: "x", count: size))\r\n" }.joined()
+            return try await onThread {
+                let socket = try RawSocket(port: port)
+                try socket.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\(fields)\r\n")
+                return socket.readAll().dropFirst(9).prefix(3)
+            }
+        }
+        #expect(try await status(98, size: 1) == "200")
+        #expect(try await status(99, size: 1) != "200")
+        #expect(try await status(1, size: 31 << 10) == "200")
+        #expect(try await status(1, size: 33 << 10) != "200")
+        #expect(try await status(3, size: 20 << 10) == "200")
+        #expect(try await status(4, size: 20 << 10) != "200")
+        #expect(try await status(0, size: 0) == "200")
+        program.send(SIGTERM)
+        #expect(await program.end() == 0)
+    }
+
     @Test func `idle connections are closed, also with half a request, and the number of connections is limited`()
         async throws
     {

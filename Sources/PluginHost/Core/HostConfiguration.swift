@@ -74,8 +74,9 @@ public struct HostConfiguration: Sendable {
     /// How long a module may take to hand over its state: until its running calls have ended, and for each of
     /// `suspend`, `resume` and `unsuspend`. Default: 5 s.
     public var handOverTimeout: Duration = .seconds(5)
-    /// The maximum number of calls of a module that wait during the hand-over; further ones end with
-    /// ``/PluginABI/PluginError/Code/overloaded``. Default: 10,000.
+    /// The maximum number of calls of a module that wait while it starts, hands over its state, or is started again
+    /// after a crash; further ones end with ``/PluginABI/PluginError/Code/overloaded``. Calls whose timeout passes
+    /// meanwhile are counted, too. Default: 10,000.
     public var waitingCallsLimit = 10_000
     /// How long a generation that was replaced or removed may stay in use before the host reports it. It remains usable
     /// after that. Default: 30 s.

@@ -11,7 +11,7 @@ final class HostCore: Sendable {
     /// The names that callers have bound.
     let boundActions = BoundActions()
     /// The starts of registered modules.
-    let starter = ModuleStarter()
+    let starter: ModuleStarter
     /// The guard that is asked before every call from another program.
     let remoteGuard = Mutex<RemoteGuardForms?>(nil)
     /// The configuration of each module, by its name.
@@ -49,6 +49,8 @@ final class HostCore: Sendable {
         var asyncTimeout: Int64
         /// How long a call without a timeout waits for the start of a module.
         var startTimeout = Duration.seconds(30)
+        /// The maximum number of calls that wait for the start of one module.
+        var waitingCallsLimit = 10_000
         /// The maximum length of a URL, in bytes.
         var longestURL = URLText.defaultLength
         /// The context that every module reads: a map.
@@ -80,6 +82,7 @@ final class HostCore: Sendable {
 
     init(_ settings: Settings, hostTable: @escaping @Sendable (Generation) -> UnsafePointer<plugin_host>) {
         self.settings = settings
+        starter = ModuleStarter(limit: settings.waitingCallsLimit)
         makeHostTable = hostTable
         context = .immortal(settings.context)
         program = Generation(programOf: self)

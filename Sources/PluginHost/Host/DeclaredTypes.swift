@@ -21,12 +21,11 @@ extension PluginHost {
     package func declaredTypes(at address: CallAddress) -> [String: Value.Kind]? {
         switch address {
         case .action(let target, let action):
-            return calls.tableStarting(target: target).targets[target]?.actions[action]?.declaredTypes
+            return declaredActions(ofTarget: target).first { $0.name == action }?.types
         case .service(let name, let version, let action):
             let smallest = version.map(SemanticVersion.init)
             if let smallest, smallest == nil { return nil }
-            let service = calls.tableStarting(service: name).service(name, from: smallest ?? nil)
-            return service?.actions[action]?.declaredTypes
+            return declaredActions(ofService: name, from: smallest ?? nil).first { $0.name == action }?.types
         case .object(let object, let action):
             return ObjectTable.contents(of: object.handle).0.actions[action]?.declaredTypes
         case .url(let url):

@@ -30,7 +30,7 @@ public final class PluginHost: Sendable {
             .init(
                 schemes: Set(configuration.schemes.map { $0.lowercased() }), firstScheme: configuration.firstScheme,
                 asyncTimeout: configuration.asyncTimeout.nanoseconds,
-                startTimeout: configuration.hookTimeout,
+                startTimeout: configuration.hookTimeout, waitingCallsLimit: configuration.waitingCallsLimit,
                 longestURL: min(
                     max(configuration.maximumURLLength, URLText.lengths.lowerBound), URLText.lengths.upperBound),
                 context: HostInformation(

@@ -7,10 +7,17 @@ internal import PluginHost
 enum FileChecks {
     /// Returns the results of these checks, given the output of `inspect` for a file.
     static func all(_ report: Value, file: String) -> [CheckResult] {
-        [
-            libraries(report["elf"] ?? nil, file), symbols(report["elf"] ?? nil, file),
-            names(CheckedManifest(report["manifest"] ?? nil), file), routes(report["manifest"] ?? nil),
-        ]
+        let elf = report["elf"] ?? nil
+        let ofELF =
+            if let machine = elf["machine"]?.string {
+                ["libraries", "symbols"].map {
+                    CheckResult(check: $0, summary: "not tried: the file is for \(machine)", isSkipped: true)
+                }
+            } else {
+                [libraries(elf, file), symbols(elf, file)]
+            }
+        let manifest = report["manifest"] ?? nil
+        return ofELF + [names(CheckedManifest(manifest), file), routes(manifest)]
     }
 
     // MARK: Libraries

@@ -10,7 +10,7 @@ struct DiffedModules {
     let isHost: Bool
     /// Manifests in the order of the files.
     let manifests: [Value]
-    /// The state of each module that the host knows, but does not serve, by name.
+    /// The state of each module that the host lists, but that neither serves nor is registered, by name.
     var unserved: [String: String] = [:]
     /// The notes about what the manifests lack, by the name of the module.
     var notes: [String: [String]] = [:]
@@ -40,9 +40,9 @@ struct DiffedModules {
         }
     }
 
-    /// Asks a running host for the modules that it serves, as soon as it has started.
+    /// Asks a running host for the modules that it serves and those that are registered, as soon as it has started.
     init(of host: any HostService, _ arguments: ParsedArguments) async throws(PluginError) {
-        /// Returns `nil` for a module that does not serve, or has gone since it was listed.
+        /// Returns `nil` for a module that neither serves nor is registered, or has gone since it was listed.
         func report(_ name: String) async throws(PluginError) -> Value? {
             do throws(PluginError) {
                 return try await host.request("manifest", ["name": .string(name)].withTimeout(of: arguments))
@@ -57,7 +57,7 @@ struct DiffedModules {
         var states: [String: String] = [:]
         for module in try await host.request("list", [:]).list ?? [] {
             guard let name = module["name"]?.string, !name.isEmpty else { continue }
-            if module["state"] == "active", let report = try await report(name) {
+            if module.isServedOrRegistered, let report = try await report(name) {
                 reports.append(report)
             } else {
                 states[name] = module.text("state")

@@ -113,8 +113,7 @@ struct Completer: Sendable {
         if line.has(.ofService) {
             return unique(await ask("services").map { $0.text("name") }).map { Candidate(text: $0) }
         }
-        let active = await ask("list").filter { $0["state"] == "active" }
-        return active.flatMap { module in
+        return await ask("list").filter(\.isServedOrRegistered).flatMap { module in
             module.texts("targets").map { Candidate(text: $0, help: module.text("name")) }
         }
     }

@@ -15,6 +15,9 @@ extension Value {
 
     func texts(_ key: String) -> [String] { list(key).compactMap(\.string) }
 
+    /// Whether a module in the list of a host serves, or is registered and starts when it is called.
+    var isServedOrRegistered: Bool { ["active", "registered"].contains(text("state")) }
+
     /// Makes a map of those entries that are not `nil`.
     static func entries(_ entries: [String: Value?]) -> Value { .map(entries.compactMapValues(\.self)) }
 

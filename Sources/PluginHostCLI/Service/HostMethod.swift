@@ -68,7 +68,7 @@ struct HostMethod: Sendable {
         HostMethod("actions", ["target", "service"]) { service, parameters in
             let name = try parameters.text(ifGiven: "service")
             let actions =
-                try name.map(service.host.declaredActions(ofService:))
+                try name.map { service.host.declaredActions(ofService: $0) }
                 ?? service.host.declaredActions(ofTarget: parameters.text("target"))
             return .list(actions.map(\.record))
         },

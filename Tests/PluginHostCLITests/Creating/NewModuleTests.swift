@@ -104,6 +104,7 @@ import Testing
 
     /// Loads the built module, and calls it.
     private func checkHello(_ library: String) async throws {
+        #expect(try ProgramProcess.run("inspect", "--json", library).json?["sealed"] == true)
         let test = try TestHost([library])
         #expect(try test.host.perform("Hello", "greet", ["name": "Ada"]) == "Hello, Ada!")
         #expect(try await test.host.open("app://hello/greet/Gr%C3%BC%C3%9Fe", origin: .remote) == "Hello, Grüße!")

@@ -63,6 +63,20 @@ import Testing
         let report = try run("inspect", file)
         #expect(report.output.contains("for AArch64") && report.output.contains("say()"), "\(report.errors)")
         #expect(try run("facade", file).code == 0)
+        let newer = try trap(version: "1.1.0")
+        try change(newer) { $0[18] = 183 }
+        let diff = try run("diff", file, newer)
+        #expect(diff.code == 0 && diff.output.contains("1.0.0 → 1.1.0"), "\(diff)")
+        // What does not need the code is checked; a host on this machine does not load the file.
+        let check = try run("check", "--json", "--against", file, newer)
+        let checks = try #require(check.json?["checks"]?.list)
+        let results = Dictionary(uniqueKeysWithValues: checks.map { ($0["check"]?.string ?? "", $0) })
+        #expect(check.code == 65, "\(check)")
+        #expect(results["names"]?["outcome"] == "pass" && results["version"]?["outcome"] == "pass", "\(check.output)")
+        for name in ["libraries", "symbols", "parameters"] {
+            #expect(results[name]?["outcome"] == "skipped", "\(name): \(check.output)")
+        }
+        #expect(check.output.contains("is built for AArch64, but this machine is"), "\(check.output)")
         // A damaged seal is an error of the file, whatever machine the file is for.
         try change(file) { data in
             let magic = try #require(data.firstRange(of: Data("PLUGSEAL".utf8)))

@@ -108,10 +108,36 @@ import Testing
         try Data().write(to: URL(filePath: "\(lazy.path).go"))
     }
 
+    @Test func `Calls over the limit of calls that wait for a start are refused`() async throws {
+        let slow = lazy.module("X", setUp: String(format: Self.waiting, lazy.path))
+        let host = try lazy.makeHost([slow]) { $0.waitingCallsLimit = 0 }
+        let go = URL(filePath: "\(lazy.path).go")
+        // The host cannot end before the start does.
+        defer { withExtendedLifetime(host) { try? Data().write(to: go) } }
+        let patience = Duration.seconds(30)
+        let error = try await onThread {
+            #expect(throws: PluginError.self) { try host.host.perform("X", "answer", timeout: patience) }
+        }
+        try #require(error?.code == .overloaded)
+        #expect(error?.message.contains("X is being started") == true)
+        let asynchronous = await #expect(throws: PluginError.self) {
+            try await host.host.call("X", "answer", timeout: patience)
+        }
+        try #require(asynchronous?.code == .overloaded)
+        let module = try #require(host.host.calls.registry.table.contents.known.modules.first)
+        let inTask = await #expect(throws: PluginError.self) {
+            try await host.host.calls.startInTask(module, parent: 0)
+        }
+        #expect(inTask?.code == .overloaded)
+        try Data().write(to: go)
+        #expect(await becomesTrue { host.answer("X") == "X" })
+        #expect(lazy.setUps == ["X"])
+    }
+
     @Test func `Starts that wait for each other have a bound`() {
         let queue = SerialThread("test")
         let depth = Mutex(0)
-        let (waits, starter) = (ChangeWaits(queue), ModuleStarter())
+        let (waits, starter) = (ChangeWaits(queue), ModuleStarter(limit: 10))
         starter.set { start, _ in waits.add(start) }
         waits.set { _ in
             true

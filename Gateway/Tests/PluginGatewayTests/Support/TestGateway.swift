@@ -44,11 +44,12 @@ final class TestGateway: Sendable {
     ///   - log: The log of the gateway.
     ///   - loops: The event loops of the connections.
     ///   - server: The server; `nil` for one of HTTP/1.
+    ///   - waitsForHost: Whether to wait until the host has started; otherwise only until the gateway listens.
     ///   - configure: Changes the settings of the gateway and the host.
     init(
         _ modules: [String], tracer: any Tracer = NoOpTracer(), port wanted: Int = 0, logger log: Logger? = nil,
         loops: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
-        server: Server? = nil,
+        server: Server? = nil, waitsForHost: Bool = true,
         _ configure: (inout GatewayConfiguration, inout HostConfiguration) -> Void = { _, _ in }
     ) async throws {
         folder = try makeFolder()
@@ -80,7 +81,7 @@ final class TestGateway: Sendable {
             configuration: .init(services: gateway.services(application), logger: logger))
         self.group = group
         running = Task { try await group.run() }
-        _ = await becomesTrue { ports.port.withLock { $0 } != nil && gateway.isReady }
+        _ = await becomesTrue { ports.port.withLock { $0 } != nil && (gateway.isReady || !waitsForHost) }
         port = ports.port.withLock { $0 } ?? 0
     }
 

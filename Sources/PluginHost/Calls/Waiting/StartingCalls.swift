@@ -30,7 +30,7 @@ extension Calls {
     ///   - parent: The call that needs the module.
     ///   - caller: The generation that makes the call.
     /// - Throws: The reason why the module does not serve, unless the table states it; `deadlineExceeded`,
-    ///   `circularWait`.
+    ///   `circularWait`, `overloaded`.
     func start(
         _ module: LoadedModule, within timeout: Duration? = nil, parent: plugin_token? = nil,
         _ caller: Unmanaged<Generation>? = nil
@@ -38,7 +38,7 @@ extension Calls {
         let parent = parent ?? ThreadContext.current?.currentCall ?? 0
         let start = try begin(module, parent: parent, caller)
         let timeout = timeout ?? settings.startTimeout
-        guard start.wait(within: timeout) else {
+        guard try start.wait(within: timeout) else {
             throw PluginError(
                 .deadlineExceeded,
                 "\(module.name) did not start within \(timeout). It is still starting; the call was not made.")
@@ -51,7 +51,14 @@ extension Calls {
     /// - Throws: The errors of ``start(_:within:parent:_:)``.
     func startInTask(_ module: LoadedModule, parent: plugin_token) async throws(PluginError) {
         let start = try begin(module, parent: parent)
-        await withCheckedContinuation { continuation in start.whenOver { continuation.resume() } }
+        let outcome: Result<Void, PluginError> = await withCheckedContinuation { continuation in
+            do throws(PluginError) {
+                try start.whenOver { continuation.resume(returning: .success(())) }
+            } catch {
+                continuation.resume(returning: .failure(error))
+            }
+        }
+        try outcome.get()
         try check(start, of: module, parent: parent)
     }
 
@@ -128,13 +135,6 @@ extension Calls {
         guard let module = table.contents.known.target(target)?.module, (try? start(module)) != nil else {
             return table
         }
-        return registry.table
-    }
-
-    /// Returns the current table. If modules that offer a service are only registered, starts them first.
-    func tableStarting(service: String) -> Table {
-        let table = registry.table
-        guard let modules = table.knownServices[service], (try? startAll(modules)) != nil else { return table }
         return registry.table
     }
 

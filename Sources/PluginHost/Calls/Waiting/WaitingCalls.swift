@@ -87,15 +87,14 @@ extension Calls {
         func begin(_ token: plugin_token) {
             self.token = token
             CancelHandler.set(of: token, in: calls.program) { self.cancel() }
-            switch awaited {
-            case .handOver(let barrier):
-                do throws(PluginError) {
-                    try barrier.whenOver { ThreadPool.shared.run { self.proceed() } }
-                } catch {
-                    end(error)
+            do throws(PluginError) {
+                switch awaited {
+                case .handOver(let barrier): try barrier.whenOver { ThreadPool.shared.run { self.proceed() } }
+                case .start(let start, _): try start.whenOver { ThreadPool.shared.run { self.proceed() } }
+                case .decision(let remoteCall, let subject, let decide): ask(decide, remoteCall, subject)
                 }
-            case .start(let start, _): start.whenOver { ThreadPool.shared.run { self.proceed() } }
-            case .decision(let remoteCall, let subject, let decide): ask(decide, remoteCall, subject)
+            } catch {
+                end(error)
             }
         }
 

@@ -9,7 +9,11 @@ final class ModuleStarter: Sendable {
         var begin: (@Sendable (StartRequest, _ isNew: Bool) -> Void)?
     }
 
+    private let limit: Int
     private let state = Mutex(State())
+
+    /// - Parameter limit: The number of calls that may wait for the start of one module.
+    init(limit: Int) { self.limit = limit }
 
     /// - Parameter begin: Called each time a start is requested, on the thread that requests it. `isNew` is true if the
     ///   start was not in progress. Returns immediately or, on the thread that changes modules, when the start has
@@ -23,7 +27,7 @@ final class ModuleStarter: Sendable {
     /// - Parameter callers: The modules whose calls wait for it.
     func start(_ name: String, for callers: [Generation] = []) -> StartRequest {
         let (start, isNew, begin) = state.withLock { state in
-            let (start, isNew) = state.starts[name].map { ($0, false) } ?? (StartRequest(name), true)
+            let (start, isNew) = state.starts[name].map { ($0, false) } ?? (StartRequest(name, limit: limit), true)
             state.starts[name] = start
             return (start, isNew, state.begin)
         }
@@ -58,9 +62,10 @@ final class StartRequest: Sendable {
     }
 
     let name: String
+    private let limit: Int
     private let state = Mutex(State())
 
-    fileprivate init(_ name: String) { self.name = name }
+    fileprivate init(_ name: String, limit: Int) { (self.name, self.limit) = (name, limit) }
 
     fileprivate func add(_ callers: [Generation]) {
         state.withLock { state in
@@ -96,10 +101,18 @@ final class StartRequest: Sendable {
     }
 
     /// Calls `body` when the start has ended; immediately if it has.
-    func whenOver(_ body: @escaping @Sendable () -> Void) {
-        let isOver = state.withLock { state in
-            if state.outcome == nil { state.waiting.append(body) }
-            return state.outcome != nil
+    ///
+    /// - Throws: `overloaded` if too many calls are waiting.
+    func whenOver(_ body: @escaping @Sendable () -> Void) throws(PluginError) {
+        let isOver: Bool? = state.withLock { state in
+            if state.outcome != nil { return true }
+            guard state.waiting.count < limit else { return nil }
+            state.waiting.append(body)
+            return false
+        }
+        guard let isOver else {
+            throw PluginError(
+                .overloaded, "\(name) is being started, and \(limit) calls are already waiting for that. Try again.")
         }
         if isOver { body() }
     }
@@ -114,10 +127,12 @@ final class StartRequest: Sendable {
     }
 
     /// Blocks this thread until the start has ended. Returns false if it has not ended in time.
-    func wait(within time: Duration) -> Bool {
+    ///
+    /// - Throws: The error of ``whenOver(_:)``.
+    func wait(within time: Duration) throws(PluginError) -> Bool {
         if state.withLock({ $0.outcome != nil }) { return true }
         let isOver = DispatchSemaphore(value: 0)
-        whenOver { isOver.signal() }
+        try whenOver { isOver.signal() }
         return isOver.wait(timeout: .now() + time.dispatchInterval) == .success
     }
 }
