@@ -48,11 +48,6 @@ static const char *fault_of(const struct stat *status, size_t limit) {
     return NULL;
 }
 
-void plugin_host_extend_heap(size_t size) {
-    void *volatile block = malloc(size);
-    free(block);
-}
-
 plugin_host_private_result plugin_host_open_private(const char *path, const char *name, size_t limit) {
     plugin_host_private_result result;
     int folder = open_folder(path, &result);

@@ -24,10 +24,6 @@ typedef struct plugin_host_private_result {
  * FIFO. */
 plugin_host_private_result plugin_host_open_private(const char *folder, const char *name, size_t limit);
 
-/* Extends the heap of this thread, so that the next `size` bytes can be allocated without system calls. glibc extends the
- * heap of any thread but the first by one page at a time. Less than 128 KiB: larger blocks are not part of the heap. */
-void plugin_host_extend_heap(size_t size);
-
 /* Replaces a file in such a folder atomically: writes a file with a temporary name, which begins with `name`, flushes it
  * to the disk, and renames it. */
 plugin_host_private_result plugin_host_replace_private(

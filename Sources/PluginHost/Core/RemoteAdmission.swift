@@ -15,7 +15,7 @@ struct RemoteSubject: Equatable, Sendable {
     let names: String?
     let demands: [String]
 
-    /// The subject in words, which are made only to compare it with that of other modules; `nil` if the URL leads
+    /// The subject in words, which are made only to compare it with what the URL leads to later; `nil` if it leads
     /// nowhere.
     private var destination: String? {
         if let route { return "\(route.target)/\(route.action) \(route.pattern.text)" }

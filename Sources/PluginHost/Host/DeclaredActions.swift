@@ -50,6 +50,13 @@ extension PluginHost {
         guard let preferred = services.first(where: { $0.name == name }),
             let version = SemanticVersion(preferred.version), version >= smallest ?? version
         else { return [] }
-        return declaredActions(ofTarget: preferred.target)
+        let actions = declaredActions(ofTarget: preferred.target)
+        let table = calls.registry.table
+        let started = table.services[name]?.first { $0.generation.name == preferred.module && $0.version == version }
+        if let started { return actions.filter { started.actions[$0.name] != nil } }
+        let registered = table.knownServices[name]?.first { $0.name == preferred.module }?.manifest.services
+            .first { $0.name == name && $0.version == version }
+        guard let interface = registered?.interface else { return actions }
+        return actions.filter { action in interface.contains { $0.name == action.name } }
     }
 }

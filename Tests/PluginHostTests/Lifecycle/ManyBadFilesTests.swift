@@ -50,7 +50,7 @@ struct ManyBadFilesTests {
             configuration.watches = false
             configuration.registryCache = "\(folder.path)/cache"
             configuration.safeScan = true
-            configuration.scanTimeout = .seconds(1)
+            configuration.scanTimeout = .seconds(4)
             configuration.isolation.workerPath = built("pluginhost-worker")
         }
         try host.start()

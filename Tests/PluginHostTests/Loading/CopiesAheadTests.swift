@@ -31,7 +31,7 @@ import Testing
     @Test func `Each file gets its own copy, or its own error`() throws {
         var paths = try modules(40)
         for index in [3, 20, 39] { paths[index] = try folder.file("plugins/bad\(index).so", Data("no module".utf8)) }
-        let ahead = CopiesAhead(paths, staging, checkTrust: true)
+        let ahead = CopiesAhead(paths, staging, checkTrust: true, Profiler())
         defer { ahead.end() }
         for (index, path) in paths.enumerated() {
             if [3, 20, 39].contains(index) {
@@ -47,7 +47,7 @@ import Testing
 
     @Test func `Only a few files are copied ahead, and copies that are not taken are removed`() throws {
         let paths = try modules(100)
-        let ahead = CopiesAhead(paths, staging, checkTrust: true)
+        let ahead = CopiesAhead(paths, staging, checkTrust: true, Profiler())
         let first = try staged(0, ahead)
         #expect(staging.work.copies <= 16)
         // Some are not opened.
@@ -58,8 +58,23 @@ import Testing
         #expect(try copies.filter { Int($0) != nil }.sorted() == folders.sorted())
     }
 
+    @Test func `A file that has changed since it was copied ahead is copied again`() throws {
+        let paths = try modules(10)
+        let ahead = CopiesAhead(paths, staging, checkTrust: true, Profiler())
+        defer { ahead.end() }
+        let first = try staged(0, ahead)
+        try FileManager.default.removeItem(atPath: paths[5])
+        let other = try CFixture.build(CFixture.entry + "int plugin_other_\(paths.count);")
+        _ = try folder.copy(other, as: "plugins/5.so")
+        try FileManager.default.removeItem(atPath: paths[6])
+        let second = try staged(5, ahead)
+        #expect(second.digest != first.digest)
+        #expect(FileManager.default.contentsEqual(atPath: second.path, andPath: paths[5]))
+        #expect(throws: PluginError.self) { try ahead.take(6) }
+    }
+
     @Test func `Without files, nothing is copied`() throws {
-        CopiesAhead([], staging, checkTrust: true).end()
+        CopiesAhead([], staging, checkTrust: true, Profiler()).end()
         #expect(staging.work.copies == 0)
     }
 }

@@ -174,8 +174,9 @@ struct RegistryCacheTests {
         let bytes = try Data(contentsOf: URL(filePath: written()))
         func isBelieved(_ data: Data) -> Bool {
             let file = open("\(folder.path)/copy", O_RDWR | O_CREAT | O_TRUNC, 0o600)
+            defer { close(file) }
             data.withUnsafeBytes { _ = write(file, $0.baseAddress, $0.count) }
-            return (try? RegistryContent(StoredTexts(file, size: data.count), key: key)) != nil
+            return (try? RegistryContent(KnownBytes(reading: file, count: data.count), key: key)) != nil
         }
         #expect(isBelieved(bytes))
         var wrong = bytes

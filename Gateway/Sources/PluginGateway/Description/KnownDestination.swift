@@ -9,6 +9,8 @@ final class KnownDestination: Sendable {
     let module: String?
     /// Target and action.
     let action: String
+    /// Target and action for metrics and spans: that of the fallback, if the client has made up the action.
+    let countedAction: String
     /// How the routes of the pattern answer the methods; none if there is no route.
     let methods: Catalog.RouteMethods
     /// The declaration of the action; `nil` if it is not known.
@@ -28,6 +30,7 @@ final class KnownDestination: Sendable {
         if route == nil, fallback != nil, let slash = action.firstIndex(of: "/") {
             name = action[...slash] + "notFound"
         }
+        countedAction = name
         (counted, change) = gateway.countedActions.of(module, name, gateway)
     }
 }

@@ -13,11 +13,11 @@ extension PluginGateway {
     ) async throws(Problem) -> Success {
         var context = ServiceContext.current ?? .topLevel
         tracer.extract(request.headers, into: &context, using: FieldExtractor())
-        let span = tracer.startAnySpan(call.destination.action, context: context, ofKind: .server)
+        let span = tracer.startAnySpan(call.destination.countedAction, context: context, ofKind: .server)
         defer { span.end() }
         span.attributes["http.request.method"] = request.method.rawValue
         if let module = call.destination.module { span.attributes["plugin.module"] = module }
-        span.attributes["plugin.action"] = call.destination.action
+        span.attributes["plugin.action"] = call.destination.countedAction
         // Without a tracer for W3C traces, modules get the trace as it has come.
         let given = TraceContext(request)
         let trace = tracer.trace(of: span.context)?.keeping(given) ?? given

@@ -58,7 +58,7 @@ final class CountedActions: Sendable {
     /// Notes that the modules have changed.
     func invalidate() { changes.add(1, ordering: .releasing) }
 
-    /// Whether the modules have not changed since a change.
+    /// Whether a change of the modules is the last one.
     func isLast(_ change: Int) -> Bool { changes.load(ordering: .relaxed) == change }
 
     /// The number of actions that are known.

@@ -52,6 +52,7 @@ extension URLDestination: Hashable {
     public func hash(into hasher: inout Hasher) {
         hasher.combine(entry.map { ObjectIdentifier($0) })
         hasher.combine(handler.endpoint.map { ObjectIdentifier($0) })
+        hasher.combine(names)
     }
 }
 

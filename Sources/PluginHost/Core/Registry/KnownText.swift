@@ -1,11 +1,10 @@
-/// A text that is known about a module: a string, bytes, a part of a file in memory, which is copied only when it is
-/// used, or a part of a file that is read only then.
+/// A text that is known about a module: a string, bytes, or a part of a file in memory, which is copied only when it is
+/// used.
 struct KnownText: Equatable, Sendable {
     private enum Content {
         case string(String)
         case bytes([UInt8])
         case part(KnownBytes, Range<Int>)
-        case stored(StoredTexts, Range<Int>)
     }
 
     private let content: Content
@@ -17,14 +16,11 @@ struct KnownText: Equatable, Sendable {
     /// - Parameter range: The position of the text, which must be inside `bytes`.
     init(_ bytes: KnownBytes, _ range: Range<Int>) { content = .part(bytes, range) }
 
-    /// - Parameter range: The position of the text in the file.
-    init(_ texts: StoredTexts, _ range: Range<Int>) { content = .stored(texts, range) }
-
     /// The text. Bytes that are not UTF-8 are replaced.
     var string: String {
         switch content {
         case .string(let string): string
-        case .bytes, .part, .stored: withBytes { String(decoding: $0, as: UTF8.self) }
+        case .bytes, .part: withBytes { String(decoding: $0, as: UTF8.self) }
         }
     }
 
@@ -42,15 +38,12 @@ struct KnownText: Equatable, Sendable {
             return try withExtendedLifetime(bytes) { () throws(Failure) in
                 try body(UnsafeRawBufferPointer(rebasing: bytes.all[range]))
             }
-        case .stored(let texts, let range): return try KnownText(texts.bytes(range)).withBytes(body)
         }
     }
 
     static func == (left: KnownText, right: KnownText) -> Bool {
         switch (left.content, right.content) {
         case (.part(let bytes, let range), .part(let others, let place)) where bytes === others && range == place:
-            return true
-        case (.stored(let texts, let range), .stored(let others, let place)) where texts === others && range == place:
             return true
         default: break
         }

@@ -54,7 +54,7 @@ extension ChangeContext {
             record = disk.registrar.record(of: file, in: folder)
         }
         guard let record else { return nil }
-        // At most starts, the module is not needed, which another thread has created: reading it takes time.
+        // Most starts need nothing of the module here, and reading what another thread has just created is slow.
         if serving.modules.isEmpty, disk.journal.quarantinedFiles.isEmpty, !configuration.retriesQuarantined {
             return record
         }

@@ -78,8 +78,10 @@ final class RegistryCache: Sendable {
         var state = State()
         let result = plugin_host_open_private(folder, name, RegistryLayout.bytesMax)
         if result.descriptor >= 0 {
+            defer { close(result.descriptor) }
             do throws(RegistryContent.Fault) {
-                state.content = try RegistryContent(StoredTexts(result.descriptor, size: result.size), key: key)
+                state.content = try RegistryContent(
+                    KnownBytes(reading: result.descriptor, count: result.size), key: key)
             } catch {
                 state.problems = [Self.ignored("\(path) \(error.text).")]
             }

@@ -4,8 +4,7 @@ import PluginABI
 import PluginFile
 
 /// The layout of the file of a ``RegistryCache``: a header, a table of entries that is sorted by path, a table of the
-/// libraries that modules bring along, the texts of both, and the manifests. All numbers are little-endian. The manifests
-/// are most of the file; a host reads them to check that they are intact, and again when they are needed.
+/// libraries that modules bring along, the texts of both, and the manifests. All numbers are little-endian.
 enum RegistryLayout {
     /// The version of the layout; part of the file's name.
     static let version: UInt32 = 4
@@ -88,37 +87,35 @@ enum RegistryLayout {
 struct RegistryContent: Sendable {
     private typealias Layout = RegistryLayout
 
-    private let file: StoredTexts
-    /// The content except the manifests.
     private let bytes: KnownBytes
     private let header: RegistryLayout.Header
 
     /// Checks everything that later accesses rely on: whether the content is complete and intact, whether it belongs to
     /// this key, and whether all positions are inside it.
     ///
+    /// - Parameter bytes: The file; `nil` if it cannot be read.
     /// - Throws: ``Fault``.
-    init(_ file: StoredTexts, key: RegistryKey) throws(Fault) {
-        let expected = Layout.Header()
-        var header = expected
-        guard withUnsafeMutableBytes(of: &header, { file.read($0, at: 0) }), file.size <= Layout.bytesMax else {
-            throw Fault("has \(file.size) bytes")
+    init(_ bytes: KnownBytes?, key: RegistryKey) throws(Fault) {
+        guard let bytes else { throw Fault("cannot be read as a whole") }
+        let (expected, size) = (Layout.Header(), bytes.all.count)
+        guard size >= MemoryLayout<Layout.Header>.size, size <= Layout.bytesMax else {
+            throw Fault("has \(size) bytes")
         }
+        let header = bytes.all.loadUnaligned(as: Layout.Header.self)
         guard header.magic == expected.magic, header.version == expected.version, header.size == expected.size else {
             throw Fault("is not a registry file of this version")
         }
-        guard header.length == UInt64(file.size) else {
-            throw Fault("has \(file.size) bytes instead of \(header.length)")
+        guard header.length == UInt64(size) else {
+            throw Fault("has \(size) bytes instead of \(header.length)")
         }
         let end = Int(header.manifests.start)
-        guard end >= MemoryLayout<Layout.Header>.size, header.manifests.range.upperBound == file.size,
-            let memory = malloc(end)
-        else { throw Fault("refers to data beyond its end") }
-        let bytes = KnownBytes(memory, count: end)
-        guard file.read(UnsafeMutableRawBufferPointer(start: memory, count: end), at: 0),
-            header.checksum == Self.checksum(of: bytes.all),
-            header.manifestsChecksum == Self.checksum(of: file, header.manifests.range)
+        guard end >= MemoryLayout<Layout.Header>.size, header.manifests.range.upperBound == size else {
+            throw Fault("refers to data beyond its end")
+        }
+        guard header.checksum == Self.checksum(of: UnsafeRawBufferPointer(rebasing: bytes.all[..<end])),
+            header.manifestsChecksum == Self.digest(of: UnsafeRawBufferPointer(rebasing: bytes.all[end...]))
         else { throw Fault("has a wrong checksum") }
-        (self.file, self.bytes, self.header) = (file, bytes, header)
+        (self.bytes, self.header) = (bytes, header)
         guard isTable(header.entries, of: Layout.Entry.self), isTable(header.libraries, of: Layout.Library.self),
             header.texts.range.upperBound <= end, isText(header.key)
         else { throw Fault("refers to data beyond its end") }
@@ -199,7 +196,7 @@ struct RegistryContent: Sendable {
     // MARK: Positions
 
     private func isTable<Row>(_ table: RegistryLayout.Slice, of: Row.Type) -> Bool {
-        Int(table.start) + Int(table.count) * MemoryLayout<Row>.stride <= bytes.all.count
+        Int(table.start) + Int(table.count) * MemoryLayout<Row>.stride <= Int(header.manifests.start)
     }
 
     private func isText(_ slice: RegistryLayout.Slice) -> Bool { slice.range.upperBound <= Int(header.texts.count) }
@@ -227,7 +224,7 @@ struct RegistryContent: Sendable {
 
     private func manifest(_ slice: RegistryLayout.Slice) -> KnownText {
         let start = Int(header.manifests.start) + Int(slice.start)
-        return KnownText(file, start..<start + Int(slice.count))
+        return KnownText(bytes, start..<start + Int(slice.count))
     }
 
     /// Returns a negative number, 0 or a positive number, like `memcmp`.
@@ -243,18 +240,10 @@ struct RegistryContent: Sendable {
         return digest.value
     }
 
-    /// Returns the digest of a part of a file, which is read in pieces; `nil` if it cannot be read.
-    private static func checksum(of file: StoredTexts, _ range: Range<Int>) -> UInt64? {
-        withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 8) { buffer in
-            var digest = FileDigest(size: range.count)
-            for start in stride(from: range.lowerBound, to: range.upperBound, by: buffer.count) {
-                let count = min(buffer.count, range.upperBound - start)
-                let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
-                guard file.read(piece, at: start) else { return nil }
-                digest.mix(UnsafeRawBufferPointer(piece))
-            }
-            return digest.value
-        }
+    fileprivate static func digest(of bytes: UnsafeRawBufferPointer) -> UInt64 {
+        var digest = FileDigest(size: bytes.count)
+        digest.mix(bytes)
+        return digest.value
     }
 }
 
@@ -299,9 +288,7 @@ extension RegistryContent {
         header.libraries = .init(start: UInt32(librariesStart), count: UInt32(libraries.count))
         header.texts = .init(start: UInt32(textsStart), count: UInt32(texts.bytes.count))
         header.manifests = .init(start: UInt32(manifestsStart), count: UInt32(manifests.bytes.count))
-        var digest = FileDigest(size: manifests.bytes.count)
-        manifests.bytes.withUnsafeBytes { digest.mix($0) }
-        header.manifestsChecksum = digest.value
+        header.manifestsChecksum = manifests.bytes.withUnsafeBytes(digest)
         var file: [UInt8] = []
         file.reserveCapacity(length)
         withUnsafeBytes(of: header) { file += $0 }

@@ -130,7 +130,7 @@ struct FileRecord: Sendable {
     /// The verdict on the module in the file.
     var verdict: Verdict { if case .module(let loaded) = content { loaded.verdict } else { .undecided } }
 
-    /// Returns whether both are the same record, or copies of it.
+    /// Returns whether both are copies of one record.
     func isIdentical(to other: FileRecord) -> Bool { fields === other.fields }
 
     /// Returns whether both records describe the same file, which was not written in between.

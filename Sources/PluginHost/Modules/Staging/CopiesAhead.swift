@@ -24,22 +24,33 @@ final class CopiesAhead {
         private let paths: [String]
         private let staging: Staging
         private let checkTrust: Bool
+        private let profiler: Profiler
 
-        init(_ paths: [String], _ staging: Staging, _ checkTrust: Bool) {
-            (self.paths, self.staging, self.checkTrust) = (paths, staging, checkTrust)
+        init(_ paths: [String], _ staging: Staging, _ checkTrust: Bool, _ profiler: Profiler) {
+            (self.paths, self.staging, self.checkTrust, self.profiler) = (paths, staging, checkTrust, profiler)
         }
 
         /// Copies files until there are no more that may be copied.
         func copy() {
             while let index = next() {
-                let copied: Copied
-                do throws(PluginError) {
-                    copied = .success(try staging.begin(path: paths[index], checkTrust: checkTrust))
-                } catch {
-                    copied = .failure(error)
-                }
+                let copied = copy(index)
                 state.withLock { $0.copies[index] = copied }
             }
+        }
+
+        func copy(_ index: Int) -> Copied {
+            profiler.measure(.loading, paths[index]) {
+                do throws(PluginError) {
+                    return .success(try staging.begin(path: paths[index], checkTrust: checkTrust))
+                } catch {
+                    return .failure(error)
+                }
+            }
+        }
+
+        /// Whether the file is no longer the one that was copied.
+        func hasChanged(_ index: Int, since begun: Staging.Begun) -> Bool {
+            FileIdentity(path: paths[index]) != begun.identity
         }
 
         private func next() -> Int? {
@@ -61,7 +72,7 @@ final class CopiesAhead {
         }
     }
 
-    /// The number of files in a batch: twice as many may have been copied and not opened.
+    /// The number of files in a batch. Twice as many may have been copied and not taken.
     private static let batch = 8
 
     private let count: Int
@@ -73,19 +84,29 @@ final class CopiesAhead {
     /// Whether the other thread has been told to copy.
     private var isCopying = false
 
-    init(_ paths: [String], _ staging: Staging, checkTrust: Bool) {
+    /// - Parameter profiler: Measures how long each copy takes.
+    init(_ paths: [String], _ staging: Staging, checkTrust: Bool, _ profiler: Profiler) {
         (count, self.staging) = (paths.count, staging)
-        let shared = Shared(paths, staging, checkTrust)
+        let shared = Shared(paths, staging, checkTrust, profiler)
         self.shared = shared
         hasThread = paths.count > 1 && DetachedThread.tryStart("pluginhost.copy", shared.serve) == 0
     }
 
-    /// Returns the copy of a file. Each must be taken at most once.
+    /// Waits until a file has been copied.
+    func prepare(_ index: Int) {
+        while copied <= index { copyBatch() }
+    }
+
+    /// Returns the copy of a file. Each must be taken at most once. A file that has changed since it was copied is
+    /// copied again.
     ///
     /// - Throws: The errors of ``Staging/begin(path:checkTrust:)``.
     func take(_ index: Int) throws(PluginError) -> Staging.Begun? {
-        while copied <= index { copyBatch() }
-        return try shared.state.withLock { $0.copies.removeValue(forKey: index)! }.get()
+        prepare(index)
+        let copied = shared.state.withLock { $0.copies.removeValue(forKey: index)! }
+        guard let begun = try copied.get(), shared.hasChanged(index, since: begun) else { return try copied.get() }
+        staging.discard(begun)
+        return try shared.copy(index).get()
     }
 
     private func copyBatch() {

@@ -50,18 +50,23 @@ struct FileScan {
     func open(_ records: [FileRecord], evenIfSame: Bool = false) -> [OpenedFile] {
         let records = evenIfSame ? records : records.filter { !registers($0) }
         let copies = CopiesAhead(
-            records.map(\.path), disk.staging, checkTrust: !context.configuration.trustsEveryone)
+            records.map(\.path), disk.staging, checkTrust: !context.configuration.trustsEveryone,
+            context.core.profiler)
         defer { copies.end() }
         guard let scan = disk.scan else {
             return records.enumerated().compactMap { index, record in
-                attempt(record) { () throws(PluginError) in
+                copies.prepare(index)
+                return attempt(record) { () throws(PluginError) in
                     let staged = try stage(record, evenIfSame: evenIfSame, copies, index)
                     return try staged.map { (file) throws(PluginError) in try open(file) }
                 }
             }
         }
         let staged = records.enumerated().compactMap { index, record in
-            attempt(record) { () throws(PluginError) in try stage(record, evenIfSame: evenIfSame, copies, index) }
+            copies.prepare(index)
+            return attempt(record) { () throws(PluginError) in
+                try stage(record, evenIfSame: evenIfSame, copies, index)
+            }
         }
         let scanned = staged.filter { disk.workers.leaveToScan($0.suggestedName, known: $0.knownName) }
         let findings = scan.open(scanned.map(\.file))

@@ -85,6 +85,9 @@ final class Staging: Sendable {
         fileprivate let folder: String
         fileprivate var trusted: TrustedFolders
         fileprivate let checkTrust: Bool
+
+        /// The identity of the file that was copied.
+        var identity: FileIdentity { file.identity }
     }
 
     /// Copies a module and the libraries that it finds through `$ORIGIN`, and checks the copies.

@@ -80,7 +80,7 @@ extension ChangeContext {
 
     /// Holds the files of registered modules soon: two seconds after the first change since they were last held.
     func holdFilesLater() {
-        guard !isHoldScheduled, !registry.table.contents.known.isEmpty else { return }
+        guard !isHoldScheduled, !registry.table.contents.known.isEmpty || disk.registry?.prepared != nil else { return }
         isHoldScheduled = true
         later(after: .seconds(2)) { context in
             context.isHoldScheduled = false
