@@ -1,5 +1,6 @@
 import Dispatch
 import PluginABI
+import PluginFile
 import Synchronization
 
 /// Copies the files of modules in batches, on this thread and one other. While this thread opens the files of a batch, the
