@@ -13,9 +13,13 @@ static double now(void) { /* nanoseconds */
     return time.tv_sec * 1e9 + time.tv_nsec;
 }
 
-/* Prints a line that scripts/bench reads: work, name, size, value. */
+/* Prints a line that scripts/bench reads: work, name, size or, if it is 0, `-`, and value. */
 static void tell(const char *work, const char *name, int size, double value) {
-    printf("%s\t%s\t%d\t%g\n", work, name, size, value);
+    if (size > 0) {
+        printf("%s\t%s\t%d\t%g\n", work, name, size, value);
+    } else {
+        printf("%s\t%s\t-\t%g\n", work, name, value);
+    }
     fflush(stdout);
 }
 
