@@ -42,10 +42,10 @@ struct KnownText: Equatable, Sendable {
     }
 
     static func == (left: KnownText, right: KnownText) -> Bool {
-        switch (left.content, right.content) {
-        case (.part(let bytes, let range), .part(let others, let place)) where bytes === others && range == place:
+        if case .part(let bytes, let range) = left.content, case .part(let others, let place) = right.content,
+            bytes === others, range == place
+        {
             return true
-        default: break
         }
         return left.withBytes { left in right.withBytes { right in left.elementsEqual(right) } }
     }

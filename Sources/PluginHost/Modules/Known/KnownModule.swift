@@ -20,15 +20,10 @@ extension ChangeContext {
         guard configuration.start == .lazy, let seal = file.image.seal,
             seal.isEmbedded || runs(seal.toolchain, file)
         else { return nil }
-        guard let known = KnownManifest(KnownText(seal.manifest), abiMinor: seal.abiMinor) else { return nil }
-        return knownModule(in: file, known, toolchain: seal.toolchain, abiMinor: seal.abiMinor)
-    }
-
-    private func knownModule(
-        in file: StagedFile, _ manifest: KnownManifest, toolchain: String, abiMinor: UInt16
-    ) -> LoadedModule? {
-        guard serving.modules[manifest.outline.name] == nil else { return nil }
-        return disk.registrar.module(in: file, manifest, toolchain: toolchain, abiMinor: abiMinor)
+        guard let known = KnownManifest(KnownText(seal.manifest), abiMinor: seal.abiMinor),
+            serving.modules[known.outline.name] == nil
+        else { return nil }
+        return disk.registrar.module(in: file, known, toolchain: seal.toolchain, abiMinor: seal.abiMinor)
     }
 
     /// Whether the Swift runtime that a module needs is that of the host, according to its seal.

@@ -4,7 +4,7 @@ import PluginABI
 import PluginFile
 
 /// The layout of the file of a ``RegistryCache``: a header, a table of entries that is sorted by path, a table of the
-/// libraries that modules bring along, the texts of both, and the manifests. All numbers are little-endian.
+/// libraries that modules bring along, and the texts of both. All numbers are little-endian.
 enum RegistryLayout {
     /// The version of the layout; part of the file's name.
     static let version: UInt32 = 4
@@ -18,16 +18,13 @@ enum RegistryLayout {
         var size = UInt32(MemoryLayout<Header>.size)
         /// The length of the file.
         var length: UInt64 = 0
-        /// The digest of everything between this field and the manifests. It guards against damage, not against malice.
+        /// The digest of everything after this field. It guards against damage, not against malice.
         var checksum: UInt64 = 0
         var key = Slice()
         var entries = Slice()
         var libraries = Slice()
-        /// A slice of the file, like the others; the slices in the tables are slices of this one.
+        /// A slice of the file, like the other three; the slices in the tables are slices of this one.
         var texts = Slice()
-        /// The end of the file.
-        var manifests = Slice()
-        var manifestsChecksum: UInt64 = 0
 
         /// The offset of the first byte that the checksum covers.
         static let checked = MemoryLayout<Header>.offset(of: \.key)!
@@ -70,7 +67,6 @@ enum RegistryLayout {
         var code = Slice()
         var source = Slice()
         var message = Slice()
-        /// A slice of the manifests.
         var manifest = Slice()
         var toolchain = Slice()
         var index = Slice()
@@ -108,16 +104,10 @@ struct RegistryContent: Sendable {
         guard header.length == UInt64(size) else {
             throw Fault("has \(size) bytes instead of \(header.length)")
         }
-        let end = Int(header.manifests.start)
-        guard end >= MemoryLayout<Layout.Header>.size, header.manifests.range.upperBound == size else {
-            throw Fault("refers to data beyond its end")
-        }
-        guard header.checksum == Self.checksum(of: UnsafeRawBufferPointer(rebasing: bytes.all[..<end])),
-            header.manifestsChecksum == Self.digest(of: UnsafeRawBufferPointer(rebasing: bytes.all[end...]))
-        else { throw Fault("has a wrong checksum") }
+        guard header.checksum == Self.checksum(of: bytes.all) else { throw Fault("has a wrong checksum") }
         (self.bytes, self.header) = (bytes, header)
         guard isTable(header.entries, of: Layout.Entry.self), isTable(header.libraries, of: Layout.Library.self),
-            header.texts.range.upperBound <= end, isText(header.key)
+            header.texts.range.upperBound <= size, isText(header.key)
         else { throw Fault("refers to data beyond its end") }
         guard text(header.key).elementsEqual(key.bytes) else { throw Fault("belongs to another host") }
         for index in 0..<Int(header.libraries.count) {
@@ -125,9 +115,10 @@ struct RegistryContent: Sendable {
         }
         for index in 0..<count {
             let entry = entry(index)
-            let texts = [entry.path, entry.code, entry.source, entry.message, entry.toolchain, entry.index]
+            let texts = [
+                entry.path, entry.code, entry.source, entry.message, entry.manifest, entry.toolchain, entry.index,
+            ]
             guard texts.allSatisfy(isText), entry.isModule <= 1,
-                entry.manifest.range.upperBound <= Int(header.manifests.count),
                 entry.libraries.range.upperBound <= Int(header.libraries.count)
             else { throw Fault("refers to data beyond its end") }
             guard index == 0 || Self.compare(text(self.entry(index - 1).path), text(entry.path)) < 0 else {
@@ -186,7 +177,7 @@ struct RegistryContent: Sendable {
     private func facts(_ entry: RegistryLayout.Entry) -> KnownFile.ModuleFacts {
         KnownFile.ModuleFacts(
             abi: .init(major: entry.abiMajor, minor: entry.abiMinor), toolchain: string(entry.toolchain),
-            manifest: manifest(entry.manifest), index: KnownText(bytes, range(entry.index)),
+            manifest: known(entry.manifest), index: known(entry.index),
             libraries: entry.libraries.range.map { index in
                 let library = library(index)
                 return .init(path: string(library.path), identity: library.identity.value)
@@ -196,7 +187,7 @@ struct RegistryContent: Sendable {
     // MARK: Positions
 
     private func isTable<Row>(_ table: RegistryLayout.Slice, of: Row.Type) -> Bool {
-        Int(table.start) + Int(table.count) * MemoryLayout<Row>.stride <= Int(header.manifests.start)
+        Int(table.start) + Int(table.count) * MemoryLayout<Row>.stride <= bytes.all.count
     }
 
     private func isText(_ slice: RegistryLayout.Slice) -> Bool { slice.range.upperBound <= Int(header.texts.count) }
@@ -222,10 +213,7 @@ struct RegistryContent: Sendable {
 
     private func string(_ slice: RegistryLayout.Slice) -> String { String(decoding: text(slice), as: UTF8.self) }
 
-    private func manifest(_ slice: RegistryLayout.Slice) -> KnownText {
-        let start = Int(header.manifests.start) + Int(slice.start)
-        return KnownText(bytes, start..<start + Int(slice.count))
-    }
+    private func known(_ slice: RegistryLayout.Slice) -> KnownText { KnownText(bytes, range(slice)) }
 
     /// Returns a negative number, 0 or a positive number, like `memcmp`.
     private static func compare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
@@ -234,15 +222,9 @@ struct RegistryContent: Sendable {
         return order == 0 ? left.count - right.count : order
     }
 
-    fileprivate static func checksum(of bytes: UnsafeRawBufferPointer) -> UInt64 {
-        var digest = FileDigest(size: bytes.count)
-        digest.mix(UnsafeRawBufferPointer(rebasing: bytes[RegistryLayout.Header.checked...]))
-        return digest.value
-    }
-
-    fileprivate static func digest(of bytes: UnsafeRawBufferPointer) -> UInt64 {
-        var digest = FileDigest(size: bytes.count)
-        digest.mix(bytes)
+    fileprivate static func checksum(of file: UnsafeRawBufferPointer) -> UInt64 {
+        var digest = FileDigest(size: file.count)
+        digest.mix(UnsafeRawBufferPointer(rebasing: file[RegistryLayout.Header.checked...]))
         return digest.value
     }
 }
@@ -252,7 +234,7 @@ extension RegistryContent {
     ///
     /// - Parameter files: What is known, each path once, sorted by the bytes of the paths.
     static func encoded(_ files: [KnownFile], key: RegistryKey) -> [UInt8]? {
-        var (texts, manifests) = (RegistryTexts(), RegistryTexts())
+        var texts = RegistryTexts()
         let key = texts.add(key.bytes)
         var entries: [Layout.Entry] = []
         var libraries: [Layout.Library] = []
@@ -271,24 +253,21 @@ extension RegistryContent {
                     Layout.Entry(
                         path: texts.add(file.path.utf8), identity: .init(file.identity), digest: file.digest,
                         isModule: 1, abiMajor: facts.abi.major, abiMinor: facts.abi.minor,
-                        manifest: facts.manifest.withBytes { manifests.add($0) },
+                        manifest: facts.manifest.withBytes { texts.add($0) },
                         toolchain: texts.add(facts.toolchain.utf8),
                         index: facts.index.withBytes { texts.add($0) }, libraries: own))
             }
-            guard texts.bytes.count + manifests.bytes.count <= Layout.bytesMax else { return nil }
+            guard texts.bytes.count <= Layout.bytesMax else { return nil }
         }
         let start = MemoryLayout<Layout.Header>.size
         let librariesStart = start + entries.count * MemoryLayout<Layout.Entry>.stride
         let textsStart = librariesStart + libraries.count * MemoryLayout<Layout.Library>.stride
-        let manifestsStart = textsStart + texts.bytes.count
-        let length = manifestsStart + manifests.bytes.count
+        let length = textsStart + texts.bytes.count
         guard length <= Layout.bytesMax else { return nil }
         var header = Layout.Header(length: UInt64(length), key: key)
         header.entries = .init(start: UInt32(start), count: UInt32(entries.count))
         header.libraries = .init(start: UInt32(librariesStart), count: UInt32(libraries.count))
         header.texts = .init(start: UInt32(textsStart), count: UInt32(texts.bytes.count))
-        header.manifests = .init(start: UInt32(manifestsStart), count: UInt32(manifests.bytes.count))
-        header.manifestsChecksum = manifests.bytes.withUnsafeBytes(digest)
         var file: [UInt8] = []
         file.reserveCapacity(length)
         withUnsafeBytes(of: header) { file += $0 }
@@ -297,7 +276,7 @@ extension RegistryContent {
         file += texts.bytes
         header.checksum = file.withUnsafeBytes(checksum)
         withUnsafeBytes(of: header) { header in file.replaceSubrange(0..<header.count, with: header) }
-        return file + manifests.bytes
+        return file
     }
 }
 
