@@ -10,10 +10,21 @@ import Testing
     private func trap(_ version: String) -> CModule {
         CModule(
             name: "Trap", version: version, isSealed: true,
-            moreManifest: #""services": [{"name": "Speech", "version": "1.0.0", "target": "T"}], "#,
+            moreManifest: #"""
+                "services": [{
+                    "name": "Speech", "version": "1.0.0", "target": "T",
+                    "interface": [
+                        {"name": "say", "parameters": [{"name": "text", "type": "string", "required": true}]}
+                    ]
+                }],
+                """#,
             code: "__attribute__((constructor)) static void begin(void) { abort(); }",
             targets: [
-                .init(name: "T", actions: [.init(name: "say", parameters: ["text": "string"], body: "")])
+                .init(
+                    name: "T",
+                    actions: [
+                        .init(name: "say", parameters: ["text": "string"], body: ""), .init(name: "shout", body: ""),
+                    ])
             ])
     }
 
@@ -40,7 +51,7 @@ import Testing
             return outcome.output.split(separator: "\n").compactMap { $0.split(separator: "\t").first }
         }
         #expect(try completed("") == ["T"])
-        #expect(try completed("T", "") == ["say"])
+        #expect(try completed("T", "") == ["say", "shout"])
         #expect(try completed("T", "say", "") == ["text="])
         #expect(try completed("--service", "Speech", "") == ["say"])
         let list = try run("list", "--attach", socket, "--json")

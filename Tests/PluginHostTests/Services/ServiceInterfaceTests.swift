@@ -141,6 +141,8 @@ import Testing
             #expect(error?.message.contains(words) == true, "\(error as Any)")
         }
         #expect(try host.perform("A", "clear") == "A" && host.perform("A", "finds") == "no finds")
+        #expect(host.declaredActions(ofService: "S").map(\.name) == ["find"])
+        #expect(host.declaredActions(ofTarget: "A").map(\.name) == ["clear", "find", "notFound"])
         withExtendedLifetime(interceptor) {}
     }
 
