@@ -75,7 +75,11 @@ import Testing
             host.isolation.modules = .named(["Isolated"])
             host.isolation.workerPath = "\(buildFolder)/pluginhost-gateway"
         }
-        func may(_ action: String) -> Bool? { gateway.gateway.catalog.current.action(action)?.mayShareThreads }
+        func may(_ action: String) -> Bool? {
+            let (gateway, url) = (gateway.gateway, "\(gateway.gateway.scheme)://\(action)")
+            let found = try? gateway.catalog.current.destination(of: url, .post, gateway)
+            return found?.declaration?.mayShareThreads
+        }
         #expect(await becomesTrue { may("Lazy/wait") == true })
         #expect(may("Lazy/later") == false)
         #expect(may("Lazy/inside") == nil)

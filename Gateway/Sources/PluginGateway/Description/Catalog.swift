@@ -148,11 +148,6 @@ final class Catalog: Sendable {
             return (module, found)
         }
 
-        /// Returns an action, if it is remote.
-        ///
-        /// - Parameter title: Target and action: `Shop/item`.
-        func action(_ title: String) -> KnownAction? { actions[title] }
-
         /// Whether the only action of a target is a remote fallback, as for a target of another host that has not been
         /// reached.
         func hasOnlyFallback(_ target: String) -> Bool {
