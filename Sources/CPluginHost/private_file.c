@@ -43,7 +43,8 @@ static const char *fault_of(const struct stat *status, size_t limit) {
     if (!S_ISREG(status->st_mode)) return "is not a regular file";
     if (status->st_uid != geteuid()) return "belongs to another user";
     if ((status->st_mode & 07177) != 0) return "is open to other users or executable; its mode must be 0600";
-    if (status->st_nlink != 1) return "has more than one name";
+    /* It has none if another host has replaced it since it was opened. */
+    if (status->st_nlink > 1) return "has more than one name";
     if ((unsigned long long)status->st_size > limit) return "is too long";
     return NULL;
 }
