@@ -29,7 +29,13 @@ package struct ELFImage: Sendable {
     ///   - path: The path of the file in errors.
     /// - Throws: `invalidFile`, stating what is wrong.
     package init(reading bytes: UnsafeRawBufferPointer, path: String) throws(PluginError) {
-        let file = ELFBytes(bytes: bytes, path: path)
+        try self.init(reading: ELFBytes(bytes: bytes, path: path))
+    }
+
+    /// Reads a file of which only the needed parts may be in memory.
+    ///
+    /// - Throws: `invalidFile`, stating what is wrong.
+    package init(reading file: ELFBytes) throws(PluginError) {
         let dynamic = try ELFDynamic(file)
         let segments = dynamic.segments
         let symbols = try ELFSymbols(dynamic)

@@ -60,14 +60,16 @@ struct SourceFile: ~Copyable {
 
     /// Reads parts of the file on demand.
     ///
-    /// - Parameter bytesRead: Set to the number of bytes that were read.
+    /// - Parameters:
+    ///   - bytesRead: Set to the number of bytes that were read.
+    ///   - name: The path of the file in the errors of `body`; `nil` for the path that was opened.
     /// - Throws: The error of `body`; `unreadable`; `stagingFailed` if there is not enough memory.
     func inspect<Result>(
-        _ bytesRead: inout Int, _ body: (ELFBytes) throws(PluginError) -> Result
+        _ bytesRead: inout Int, as name: String? = nil, _ body: (ELFBytes) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         let window = try FileWindow(descriptor, size: Int(identity.size), path: path)
         defer { bytesRead = window.bytesRead }
-        do throws(PluginError) { return try body(ELFBytes(window, path: path)) } catch {
+        do throws(PluginError) { return try body(ELFBytes(window, path: name ?? path)) } catch {
             guard window.failure == 0 else {
                 throw PluginError(.unreadable, "\(path) cannot be read: \(describe(errno: window.failure)).")
             }

@@ -277,14 +277,15 @@ final class Staging: Sendable {
             state.work.copiedBytes += Int(copied.size)
         }
         guard copied.size == source.identity.size, !source.hasChanged() else { return nil }
-        let mapped = try MappedFile(copy)
-        let image = try ELFImage(reading: mapped.bytes, path: path)
-        let whole = try copied.digest == nil ? SourceFile(opening: copy).digest() : nil
+        let own = try SourceFile(opening: copy)
+        var read = 0
+        let image = try own.inspect(&read, as: path) { bytes throws(PluginError) in try ELFImage(reading: bytes) }
+        let whole = copied.digest == nil ? own.digest() : nil
         guard let digest = copied.digest ?? whole else {
             throw PluginError(.stagingFailed, "\(copy) cannot be read: \(describe(errno: errno)).")
         }
         return Copy(
-            path: copy, original: path, identity: source.identity, digest: digest, size: mapped.bytes.count,
+            path: copy, original: path, identity: source.identity, digest: digest, size: Int(own.identity.size),
             image: image)
     }
 
