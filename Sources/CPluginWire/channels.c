@@ -42,6 +42,7 @@ struct plugin_wire {
      * the other side last ran on another processor. */
     _Atomic uint32_t messages[PLUGIN_WIRE_CHANNELS];
     uint8_t is_apart[PLUGIN_WIRE_CHANNELS];
+    uint8_t has_asked[PLUGIN_WIRE_CHANNELS]; /* whether the worker's last message was a request */
     uint32_t in_use[PLUGIN_WIRE_CHANNELS]; /* what the worker tells the host */
     /* Whether a thread waits. Like `sleeps`, but out of reach of the other side. */
     _Atomic uint8_t waits[PLUGIN_WIRE_CHANNELS];
@@ -106,16 +107,22 @@ static void pause_briefly(void) {
 /* How long a thread looks for the turn before it sleeps, if the other side last ran on another processor: longer than
  * a short call takes, and about as long as waking up. On the same processor, looking would only delay the other side. */
 enum { SPIN_NANOSECONDS = 20000 };
+/* A worker looks longer for the answer to a request. If it fell asleep while the host called another worker for it, the
+ * scheduler would move the threads of that call to its processor, and wake-ups between processors would take longer
+ * than the call. */
+enum { REQUEST_SPIN_NANOSECONDS = 150000 };
 
-static int spin(channel *channel, uint32_t wanted) {
-    int64_t end = now() + SPIN_NANOSECONDS;
-    do {
+static int spin(channel *channel, uint32_t wanted, int64_t nanoseconds) {
+    int64_t end = 0;
+    for (;;) {
         for (int round = 0; round < 32; round++) {
             pause_briefly();
             if (atomic_load_explicit(&channel->turn, memory_order_acquire) == wanted) return 1;
         }
-    } while (now() < end);
-    return 0;
+        int64_t time = now(); /* not before the first rounds: that would delay a short call */
+        if (!end) end = time + nanoseconds;
+        if (time >= end) return 0;
+    }
 }
 
 void plugin_wire_end(plugin_wire *wire) {
@@ -177,7 +184,8 @@ int plugin_wire_await(plugin_wire *wire, uint32_t index, int64_t deadline) {
     channel *channel = &wire->channels[index];
     uint32_t wanted = messages_so_far(wire, index) + 1;
     int has_come = atomic_load_explicit(&channel->turn, memory_order_acquire) == wanted;
-    if (!has_come && wire->is_apart[index]) has_come = spin(channel, wanted);
+    if (!has_come && wire->is_apart[index])
+        has_come = spin(channel, wanted, wire->has_asked[index] ? REQUEST_SPIN_NANOSECONDS : SPIN_NANOSECONDS);
     int result = has_come ? PLUGIN_WIRE_ARRIVED : sleep_until(wire, index, wanted, deadline);
     /* A process that the worker has started could still write messages in the worker's name. */
     if (wire->side == PLUGIN_WIRE_HOST && atomic_load(&wire->has_ended)) result = PLUGIN_WIRE_ENDED;
@@ -253,7 +261,10 @@ int plugin_wire_send(plugin_wire *wire, uint32_t index, const plugin_wire_messag
         head.length = (uint32_t)out.used;
     }
     channel->head = head;
-    if (wire->side == PLUGIN_WIRE_WORKER) channel->in_use = wire->in_use[index];
+    wire->has_asked[index] = wire->side == PLUGIN_WIRE_WORKER && message->kind != PLUGIN_WIRE_RETURN;
+    /* Writing the same number again would take the line, which both sides have read, away from the host. */
+    if (wire->side == PLUGIN_WIRE_WORKER && channel->in_use != wire->in_use[index])
+        channel->in_use = wire->in_use[index];
     channel->processor = own_processor() | (is_crowded(wire, index) ? TOGETHER : 0);
     uint32_t turn = messages_so_far(wire, index) + 1;
     atomic_store_explicit(&wire->messages[index], turn, memory_order_relaxed);

@@ -59,13 +59,14 @@ extension WorkerProcess {
         _ message: inout plugin_wire_message, _ link: WorkerLink, _ channel: UInt32, _ deadline: Int64,
         _ isSerial: Bool = false, _ time: Duration? = nil
     ) -> CallEnding {
-        var limit = monotonicNow().adding((time ?? settings.isolation.callTimeout).nanoseconds)
         let factory = message.kind == PLUGIN_WIRE_MAKE.rawValue ? message.a : nil
         let result = send(message, link, channel)
         guard result == PLUGIN_WIRE_PUT else {
             if result == PLUGIN_WIRE_TOO_LARGE { return .tooLarge }
             return ending == nil ? .noRoom : .ended  // A process that has ended is given no room.
         }
+        // The clock is read while the worker is already at work.
+        var limit = monotonicNow().adding((time ?? settings.isolation.callTimeout).nanoseconds)
         while true {
             var received = plugin_wire_message()
             switch link.receive(channel, until: deadline == 0 ? limit : min(limit, deadline), &received) {
