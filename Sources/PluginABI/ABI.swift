@@ -7,7 +7,7 @@ extension plugin_string {
     /// null pointer, or a length of 4 GiB or more, results in an empty string.
     @inlinable public var text: String {
         guard let bytes, count <= UInt32.max else { return "" }
-        return String(decoding: UnsafeRawBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
+        return String(copying: bytes, count: Int(count))
     }
 
     /// Borrows text, which must outlive the value.

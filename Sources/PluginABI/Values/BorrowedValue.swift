@@ -18,8 +18,7 @@ extension Value {
         let count = Int(raw.count)
         switch raw.kind {
         case PLUGIN_KIND_STRING:
-            self = .string(
-                String(decoding: UnsafeRawBufferPointer(start: raw.as.string, count: count), as: UTF8.self))
+            self = .string(String(copying: raw.as.string, count: count))
         case PLUGIN_KIND_BYTES:
             self = .bytes(Bytes(copying: UnsafeRawBufferPointer(start: raw.as.bytes, count: count)))
         case PLUGIN_KIND_LIST:

@@ -20,8 +20,7 @@ extension ActionParameter {
             return unsafeBitCast(raw.as.boolean != 0, to: Self.self)
         }
         if Self.self == String.self, raw.kind == PLUGIN_KIND_STRING {
-            let bytes = UnsafeRawBufferPointer(start: raw.as.string, count: Int(raw.count))
-            return unsafeBitCast(String(decoding: bytes, as: UTF8.self), to: Self.self)
+            return unsafeBitCast(String(copying: raw.as.string, count: Int(raw.count)), to: Self.self)
         }
         return try Self(borrowing: raw, host: host)
     }
@@ -168,7 +167,7 @@ extension String: ValueConvertible {
             self = try String(Value(copying: raw, host: host))
             return
         }
-        self = String(decoding: UnsafeRawBufferPointer(start: raw.as.string, count: Int(raw.count)), as: UTF8.self)
+        self.init(copying: raw.as.string, count: Int(raw.count))
     }
     @inlinable public func lend(to body: (plugin_value) -> Void) throws(PluginError) {
         guard utf8.count <= UInt32.max else { throw .tooLong(utf8.count) }
