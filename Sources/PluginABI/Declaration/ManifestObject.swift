@@ -12,7 +12,7 @@ struct ManifestObject {
 
     mutating func add(_ name: String, _ value: Value) {
         begin(name)
-        value.writeJSON(to: &text)
+        text += value.json
     }
 
     /// Adds a list whose elements are JSON.
@@ -28,7 +28,7 @@ struct ManifestObject {
 
     private mutating func begin(_ name: String) {
         if text.utf8.count > 1 { text += "," }
-        Value.string(name).writeJSON(to: &text)
+        text += Value.string(name).json
         text += ":"
     }
 

@@ -5,67 +5,66 @@ extension Value {
     /// numbers that JSON does not have (infinities, NaN) are strings. Control characters, also those beyond ASCII, and
     /// marks for the text direction are escaped, so that a terminal can show the text.
     public var json: String {
-        var text = ""
-        // Most lists and maps fit, so that the text need not grow step by step.
+        var bytes: [UInt8] = []
+        // Most lists and maps fit, so that the bytes need not be moved step by step.
         switch self {
-        case .list, .map: text.reserveCapacity(128)
+        case .list, .map: bytes.reserveCapacity(128)
         default: break
         }
-        writeJSON(to: &text)
-        return text
+        writeJSON(to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
     }
 
-    func writeJSON(to text: inout String) {
+    /// Writes the value as bytes: a string would be checked and counted anew with each character that is appended.
+    private func writeJSON(to bytes: inout [UInt8]) {
         switch self {
-        case .null: text += "null"
-        case .bool(let value): text += value ? "true" : "false"
-        case .int(let value): text += String(value)
-        case .double(let value): text += value.isFinite ? String(value) : "\"\(value)\""
-        case .string(let value): Self.writeJSON(value, to: &text)
-        case .bytes(let value): text += "\"\(value.base64)\""
-        case .object(let value): text += "{\"object\":\(value.handle)}"
+        case .null: bytes += "null".utf8
+        case .bool(let value): bytes += (value ? "true" : "false").utf8
+        case .int(let value): bytes += String(value).utf8
+        case .double(let value): bytes += (value.isFinite ? String(value) : "\"\(value)\"").utf8
+        case .string(let value): Self.writeJSON(value, to: &bytes)
+        case .bytes(let value): bytes += "\"\(value.base64)\"".utf8
+        case .object(let value): bytes += "{\"object\":\(value.handle)}".utf8
         case .list(let values):
-            text += "["
+            bytes.append(UInt8(ascii: "["))
             for (index, value) in values.enumerated() {
-                if index > 0 { text += "," }
-                value.writeJSON(to: &text)
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                value.writeJSON(to: &bytes)
             }
-            text += "]"
+            bytes.append(UInt8(ascii: "]"))
         case .map(let entries):
-            text += "{"
+            bytes.append(UInt8(ascii: "{"))
             for (index, entry) in entries.sorted(by: { $0.key < $1.key }).enumerated() {
-                if index > 0 { text += "," }
-                Self.writeJSON(entry.key, to: &text)
-                text += ":"
-                entry.value.writeJSON(to: &text)
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                Self.writeJSON(entry.key, to: &bytes)
+                bytes.append(UInt8(ascii: ":"))
+                entry.value.writeJSON(to: &bytes)
             }
-            text += "}"
+            bytes.append(UInt8(ascii: "}"))
         }
     }
 
-    /// Writes a string. It is copied as a whole if nothing needs an escape; otherwise, runs of bytes that need none are.
-    private static func writeJSON(_ string: String, to text: inout String) {
-        text += "\""
-        defer { text += "\"" }
+    /// Writes a string: its runs of bytes that need no escape as they are.
+    private static func writeJSON(_ string: String, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\""))
+        defer { bytes.append(UInt8(ascii: "\"")) }
         var string = string
-        let isPlain = string.withUTF8 { bytes in bytes.indices.allSatisfy { scalarToEscape(bytes, $0) == nil } }
-        if isPlain {
-            text += string
-            return
-        }
-        string.withUTF8 { bytes in
+        string.withUTF8 { utf8 in
             var (index, written) = (0, 0)
-            while index < bytes.count {
-                guard let (scalar, length) = scalarToEscape(bytes, index) else {
+            while index < utf8.count {
+                let byte = utf8[index]
+                // Most bytes.
+                let isPlain = byte >= 0x20 && byte < 0x7F && byte != 0x22 && byte != 0x5C
+                guard !isPlain, let (scalar, length) = scalarToEscape(utf8, index) else {
                     index += 1
                     continue
                 }
-                text += String(decoding: bytes[written..<index], as: UTF8.self)
-                text += escape(scalar)
+                bytes += utf8[written..<index]
+                bytes += escape(scalar).utf8
                 index += length
                 written = index
             }
-            text += String(decoding: bytes[written...], as: UTF8.self)
+            bytes += utf8[written...]
         }
     }
 
