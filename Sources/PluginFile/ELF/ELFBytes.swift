@@ -29,6 +29,17 @@ package struct ELFBytes {
         return UnsafeRawBufferPointer(rebasing: memory[Int(start)..<Int(end)])
     }
 
+    /// Returns the same file for a loop over one of its tables: the table is read at once, and the single reads do not
+    /// check again whether their bytes have been read.
+    ///
+    /// - Parameters:
+    ///   - offset: The start of the table.
+    ///   - size: The size of the table in bytes. Bytes outside of the table must not be read through the result.
+    func table(_ offset: UInt64, _ size: UInt64) -> ELFBytes {
+        window?.require(offset, size)
+        return ELFBytes(bytes: memory, path: path)
+    }
+
     var count: UInt64 { UInt64(memory.count) }
 
     /// Returns whether the `size` bytes at `offset` are inside the file.

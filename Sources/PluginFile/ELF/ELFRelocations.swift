@@ -68,7 +68,8 @@ struct ELFRelocations {
 
     private mutating func check(_ table: ELFDynamic.Table, relativeCount: UInt64) throws(PluginError) {
         // Constants outside of the loop, because a large module has tens of thousands of relocations.
-        let (file, segments, relocatesText) = (dynamic.file, dynamic.segments, dynamic.relocatesText)
+        let (segments, relocatesText) = (dynamic.segments, dynamic.relocatesText)
+        let file = dynamic.file.table(table.offset, table.size)
         let (relative, indirect, functionArrays) = (Self.relative, Self.indirect, functionArrays)
         var symbolCount: UInt64 = 0
         for index in 0..<table.size / 24 {
@@ -103,6 +104,7 @@ struct ELFRelocations {
     /// Checks DT_RELR, in which an even word is an address, and an odd one a bitmap of the 63 words that follow.
     private func checkRelatives() throws(PluginError) {
         guard let table = try dynamic.table(.relatives, .relativeSize, unit: 8) else { return }
+        let file = file.table(table.offset, table.size)
         var next: UInt64?
         for index in 0..<table.size / 8 {
             let word = try file.read(UInt64.self, at: table.offset + index * 8)

@@ -52,15 +52,17 @@ struct ELFSymbols {
             buckets > 0 && words.nonzeroBitCount == 1 && shift < 32 && head <= size,
             else: "its hash table (DT_GNU_HASH) cannot have \(buckets) buckets, \(words) words and shift \(shift)")
         var last: UInt64 = 0
+        let limit = limit
+        let table = file.table(start, min(size, head + (limit - min(first, limit)) * 4))
         for index in 0..<buckets {
-            let symbol = try file.word(at: start + 16 + words * 8 + index * 4)
+            let symbol = try table.word(at: start + 16 + words * 8 + index * 4)
             let isThere = symbol == 0 || (first..<max(first, limit)).contains(symbol)
-            try file.check(isThere, else: "its hash table (DT_GNU_HASH) refers to symbol \(symbol), which is missing")
+            try table.check(isThere, else: "its hash table (DT_GNU_HASH) refers to symbol \(symbol), which is missing")
             last = max(last, symbol)
         }
         if last == 0 { return nil }
         while head + (last - first) * 4 + 4 <= size, last < limit {
-            if try file.word(at: start + head + (last - first) * 4) & 1 == 1 { return last + 1 }
+            if try table.word(at: start + head + (last - first) * 4) & 1 == 1 { return last + 1 }
             last += 1
         }
         throw file.damaged("its hash table (DT_GNU_HASH) is not terminated")
@@ -107,21 +109,27 @@ struct ELFSymbols {
         var section: UInt64 { head >> 48 }
     }
 
-    func symbol(_ index: UInt64) throws(PluginError) -> Symbol {
+    func symbol(_ index: UInt64) throws(PluginError) -> Symbol { try symbol(index, of: file) }
+
+    /// - Parameter table: The file, or the part of it that contains the symbols.
+    @inline(__always)
+    private func symbol(_ index: UInt64, of file: ELFBytes) throws(PluginError) -> Symbol {
         let at = offset + index * 24
         return Symbol(head: try file.read(UInt64.self, at: at), value: try file.read(UInt64.self, at: at + 8))
     }
 
     /// Checks all symbols, and returns whether the entry function of a module is among them.
     func findEntry(count: UInt64) throws(PluginError) -> Bool {
-        let segments = dynamic.segments
+        // Constants outside of the loop, because a large module has tens of thousands of symbols.
+        let (file, segments, strings, limit) = (dynamic.file, dynamic.segments, dynamic.strings, limit)
         try file.check(count <= limit, else: "it uses \(count) symbols, but there is room for only \(limit)")
+        let table = file.table(offset, count * 24)
         var found = false
         for index in 0..<count {
-            let symbol = try symbol(index)
+            let symbol = try symbol(index, of: table)
             let (name, value) = (symbol.name, symbol.value)
             try file.check(
-                name < dynamic.strings.size, else: "the name of symbol \(index) is outside the string table")
+                name < strings.size, else: "the name of symbol \(index) is outside the string table")
             if symbol.section == 0 || symbol.section >= 0xff00 { continue }
             switch symbol.type {
             case 2, 10:  // STT_FUNC, STT_GNU_IFUNC
@@ -135,7 +143,7 @@ struct ELFSymbols {
             }
             // dlsym finds visible global and weak functions.
             if symbol.type == 2, symbol.binding == 1 || symbol.binding == 2, symbol.isVisible,
-                file.isString("plugin_module_entry", at: dynamic.strings.offset + name)
+                file.isString("plugin_module_entry", at: strings.offset + name)
             {
                 found = true
             }

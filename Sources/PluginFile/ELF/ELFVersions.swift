@@ -38,8 +38,9 @@ enum ELFVersions {
         }
         guard let address = dynamic[.versions] else { return }
         let table = try dynamic.table(.versions, at: address, size: saturating(symbolCount, times: 2))
+        let versions = file.table(table.offset, table.size)
         for index in 0..<symbolCount {
-            let version = try file.read(UInt16.self, at: table.offset + index * 2) & 0x7fff
+            let version = try versions.read(UInt16.self, at: table.offset + index * 2) & 0x7fff
             try file.check(
                 version <= largest, else: "symbol \(index) has version \(version), but there are only \(largest)")
         }

@@ -1,0 +1,59 @@
+import Foundation
+import Testing
+
+@testable import PluginFile
+@testable import TestSupport
+
+@Suite struct FileWindowTests {
+    @Test func `Only the blocks that are asked for are read`() throws {
+        let file = try OpenFile([UInt8](repeating: 7, count: 20_000))
+        let window = try FileWindow(file.descriptor, size: 20_000, path: "x")
+        window.require(4095, 2)
+        #expect(window.bytesRead == 8192)
+        window.require(0, 8192)
+        #expect(window.bytesRead == 8192)
+        window.require(19_999, .max)
+        #expect(window.bytesRead == 8192 + 20_000 - 16_384)
+        #expect(window.bytes[..<8192].allSatisfy { $0 == 7 } && window.bytes[19_999] == 7)
+    }
+
+    @Test(arguments: [12_288, 5 << 20])
+    func `A window never shows bytes of a file that was read before`(size: Int) throws {
+        let old = try OpenFile([UInt8](repeating: 1, count: size))
+        // More windows than pieces of memory are kept.
+        for _ in 0..<2 {
+            let windows = try (0..<4).map { _ in try FileWindow(old.descriptor, size: size, path: "x") }
+            for window in windows { window.require(0, UInt64(size)) }
+        }
+        // The file was truncated after its size was read.
+        let short = try OpenFile([UInt8](repeating: 2, count: 5000))
+        let windows = try (0..<4).map { _ in try FileWindow(short.descriptor, size: size, path: "x") }
+        for window in windows {
+            window.require(0, UInt64(size))
+            #expect(window.bytes[..<5000].allSatisfy { $0 == 2 } && window.bytes[5000...].allSatisfy { $0 == 0 })
+            #expect(window.bytesRead == 5000 && window.failure == 0)
+        }
+    }
+
+    @Test func `Windows that are used at the same time have memory of their own`() throws {
+        let files = try (0..<6).map { number in try OpenFile([UInt8](repeating: UInt8(number), count: 9000)) }
+        let windows = try files.map { try FileWindow($0.descriptor, size: 9000, path: "x") }
+        for window in windows { window.require(0, 9000) }
+        for (number, window) in windows.enumerated() { #expect(window.bytes.allSatisfy { $0 == UInt8(number) }) }
+    }
+}
+
+/// A file without a name.
+private final class OpenFile {
+    let descriptor: Int32
+
+    init(_ bytes: [UInt8]) throws {
+        let folder = try TemporaryFolder()
+        let path = "\(folder.path)/file"
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        try #require(descriptor >= 0)
+    }
+
+    deinit { close(descriptor) }
+}
