@@ -43,6 +43,7 @@ struct plugin_wire {
     _Atomic uint32_t messages[PLUGIN_WIRE_CHANNELS];
     uint8_t is_apart[PLUGIN_WIRE_CHANNELS];
     uint8_t has_asked[PLUGIN_WIRE_CHANNELS]; /* whether the worker's last message was a request */
+    uint8_t short_looks[PLUGIN_WIRE_CHANNELS]; /* how many answers the worker does not wait longer for */
     uint32_t in_use[PLUGIN_WIRE_CHANNELS]; /* what the worker tells the host */
     /* Whether a thread waits. Like `sleeps`, but out of reach of the other side. */
     _Atomic uint8_t waits[PLUGIN_WIRE_CHANNELS];
@@ -109,8 +110,9 @@ static void pause_briefly(void) {
 enum { SPIN_NANOSECONDS = 20000 };
 /* A worker looks longer for the answer to a request. If it fell asleep while the host called another worker for it, the
  * scheduler would move the threads of that call to its processor, and wake-ups between processors would take longer
- * than the call. */
-enum { REQUEST_SPIN_NANOSECONDS = 150000 };
+ * than the call. If an answer takes longer than that, it looks only briefly for the next ones, so that slow answers
+ * cost little processor time. */
+enum { REQUEST_SPIN_NANOSECONDS = 150000, SHORT_LOOKS = 32 };
 
 static int spin(channel *channel, uint32_t wanted, int64_t nanoseconds) {
     int64_t end = 0;
@@ -184,8 +186,13 @@ int plugin_wire_await(plugin_wire *wire, uint32_t index, int64_t deadline) {
     channel *channel = &wire->channels[index];
     uint32_t wanted = messages_so_far(wire, index) + 1;
     int has_come = atomic_load_explicit(&channel->turn, memory_order_acquire) == wanted;
-    if (!has_come && wire->is_apart[index])
-        has_come = spin(channel, wanted, wire->has_asked[index] ? REQUEST_SPIN_NANOSECONDS : SPIN_NANOSECONDS);
+    if (!has_come && wire->is_apart[index]) {
+        uint8_t *short_looks = &wire->short_looks[index];
+        int is_long = wire->has_asked[index] && !*short_looks;
+        has_come = spin(channel, wanted, is_long ? REQUEST_SPIN_NANOSECONDS : SPIN_NANOSECONDS);
+        if (is_long && !has_come) *short_looks = SHORT_LOOKS;
+        else if (*short_looks) --*short_looks;
+    }
     int result = has_come ? PLUGIN_WIRE_ARRIVED : sleep_until(wire, index, wanted, deadline);
     /* A process that the worker has started could still write messages in the worker's name. */
     if (wire->side == PLUGIN_WIRE_HOST && atomic_load(&wire->has_ended)) result = PLUGIN_WIRE_ENDED;

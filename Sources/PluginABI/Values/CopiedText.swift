@@ -30,6 +30,7 @@ extension String {
             low |= word(UInt8.self, at: count &- 1, shiftedBy: count &- 1)
         }
         guard (low | high) & 0x8080_8080_8080_8080 == 0 else { return nil }
+        // Sound: the form was compared with a literal's, and ASCII needs no other check.
         return unsafeBitCast((low, high | UInt64(truncatingIfNeeded: 0xE0 | count) &<< 56), to: String.self)
     }
 
@@ -37,6 +38,7 @@ extension String {
     @inline(__always)
     private static var isShortFormKnown: Bool {
         guard MemoryLayout<String>.size == MemoryLayout<(UInt64, UInt64)>.size else { return false }
+        // Sound: both consist of two words.
         return unsafeBitCast("fifteen letters", to: (UInt64, UInt64).self)
             == (0x206E_6565_7466_6966, 0xEF73_7265_7474_656C)
     }
