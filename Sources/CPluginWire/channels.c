@@ -43,7 +43,7 @@ struct plugin_wire {
     _Atomic uint32_t messages[PLUGIN_WIRE_CHANNELS];
     uint8_t is_apart[PLUGIN_WIRE_CHANNELS];
     uint8_t has_asked[PLUGIN_WIRE_CHANNELS]; /* whether the worker's last message was a request */
-    uint8_t short_looks[PLUGIN_WIRE_CHANNELS]; /* how many answers the worker does not wait longer for */
+    uint8_t short_looks[PLUGIN_WIRE_CHANNELS]; /* for how many answers the worker looks only briefly */
     uint32_t in_use[PLUGIN_WIRE_CHANNELS]; /* what the worker tells the host */
     /* Whether a thread waits. Like `sleeps`, but out of reach of the other side. */
     _Atomic uint8_t waits[PLUGIN_WIRE_CHANNELS];
@@ -110,8 +110,8 @@ static void pause_briefly(void) {
 enum { SPIN_NANOSECONDS = 20000 };
 /* A worker looks longer for the answer to a request. If it fell asleep while the host called another worker for it, the
  * scheduler would move the threads of that call to its processor, and wake-ups between processors would take longer
- * than the call. If an answer takes longer than that, it looks only briefly for the next ones, so that slow answers
- * cost little processor time. */
+ * than the call. If an answer takes longer than that, it looks only briefly for the next SHORT_LOOKS ones, so that slow
+ * answers cost little processor time. */
 enum { REQUEST_SPIN_NANOSECONDS = 150000, SHORT_LOOKS = 32 };
 
 static int spin(channel *channel, uint32_t wanted, int64_t nanoseconds) {
@@ -191,7 +191,7 @@ int plugin_wire_await(plugin_wire *wire, uint32_t index, int64_t deadline) {
         int is_long = wire->has_asked[index] && !*short_looks;
         has_come = spin(channel, wanted, is_long ? REQUEST_SPIN_NANOSECONDS : SPIN_NANOSECONDS);
         if (is_long && !has_come) *short_looks = SHORT_LOOKS;
-        else if (*short_looks) --*short_looks;
+        else if (wire->has_asked[index] && *short_looks) --*short_looks;
     }
     int result = has_come ? PLUGIN_WIRE_ARRIVED : sleep_until(wire, index, wanted, deadline);
     /* A process that the worker has started could still write messages in the worker's name. */
@@ -268,10 +268,11 @@ int plugin_wire_send(plugin_wire *wire, uint32_t index, const plugin_wire_messag
         head.length = (uint32_t)out.used;
     }
     channel->head = head;
-    wire->has_asked[index] = wire->side == PLUGIN_WIRE_WORKER && message->kind != PLUGIN_WIRE_RETURN;
-    /* Writing the same number again would take the line, which both sides have read, away from the host. */
-    if (wire->side == PLUGIN_WIRE_WORKER && channel->in_use != wire->in_use[index])
-        channel->in_use = wire->in_use[index];
+    if (wire->side == PLUGIN_WIRE_WORKER) {
+        wire->has_asked[index] = message->kind != PLUGIN_WIRE_RETURN;
+        /* Writing the same number again would take the line, which both sides have read, away from the host. */
+        if (channel->in_use != wire->in_use[index]) channel->in_use = wire->in_use[index];
+    }
     channel->processor = own_processor() | (is_crowded(wire, index) ? TOGETHER : 0);
     uint32_t turn = messages_so_far(wire, index) + 1;
     atomic_store_explicit(&wire->messages[index], turn, memory_order_relaxed);

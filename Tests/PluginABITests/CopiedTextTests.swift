@@ -37,6 +37,18 @@ import Testing
         }
     }
 
+    @Test func `Text whose last byte is not ASCII, and text with zeros`() {
+        for count in 1...17 {
+            let cut = [UInt8](repeating: 0x61, count: count - 1) + [0xC3]
+            #expect(copy(cut) == String(decoding: cut, as: UTF8.self))
+            for position in 0..<count {
+                var zeros = [UInt8](repeating: 0x61, count: count)
+                zeros[position] = 0
+                #expect(Array(copy(zeros).utf8) == zeros)
+            }
+        }
+    }
+
     @Test func `No text, and control characters`() {
         #expect(String(copying: nil, count: 0).isEmpty)
         #expect(copy([0, 0x7F]) == "\0\u{7F}")

@@ -11,8 +11,8 @@ extension String {
         }
     }
 
-    /// Returns a string that consists of its own two words: at most 15 bytes of ASCII, zeros, and 0xE0 plus their
-    /// number. Returns `nil` for other text.
+    /// Returns a string that consists of its own two words: at most 15 bytes of ASCII, zeros, and 0xE0 plus the
+    /// number of bytes of text. Returns `nil` for other text.
     @inline(__always)
     private static func short(_ start: UnsafeRawPointer, _ count: Int) -> String? {
         guard isShortFormKnown, count <= 15 else { return nil }

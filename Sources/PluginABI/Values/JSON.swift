@@ -15,7 +15,7 @@ extension Value {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Writes the value as bytes: a string would be checked and counted anew with each character that is appended.
+    /// Writes the value as bytes: a string would be checked anew with each piece that is appended.
     private func writeJSON(to bytes: inout [UInt8]) {
         switch self {
         case .null: bytes += "null".utf8

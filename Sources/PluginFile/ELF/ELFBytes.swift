@@ -34,7 +34,8 @@ package struct ELFBytes {
     ///
     /// - Parameters:
     ///   - offset: The start of the table.
-    ///   - size: The size of the table in bytes. Bytes outside of the table must not be read through the result.
+    ///   - size: The size of the table in bytes. Bytes outside of the table must not be read through the result, and
+    ///     none after the window has gone.
     func table(_ offset: UInt64, _ size: UInt64) -> ELFBytes {
         window?.require(offset, size)
         return ELFBytes(bytes: memory, path: path)

@@ -53,16 +53,16 @@ struct ELFSymbols {
             else: "its hash table (DT_GNU_HASH) cannot have \(buckets) buckets, \(words) words and shift \(shift)")
         var last: UInt64 = 0
         let limit = limit
-        let table = file.table(start, min(size, head + (limit - min(first, limit)) * 4))
+        let bucketTable = file.table(start + 16 + words * 8, buckets * 4)
         for index in 0..<buckets {
-            let symbol = try table.word(at: start + 16 + words * 8 + index * 4)
+            let symbol = try bucketTable.word(at: start + 16 + words * 8 + index * 4)
             let isThere = symbol == 0 || (first..<max(first, limit)).contains(symbol)
-            try table.check(isThere, else: "its hash table (DT_GNU_HASH) refers to symbol \(symbol), which is missing")
+            try file.check(isThere, else: "its hash table (DT_GNU_HASH) refers to symbol \(symbol), which is missing")
             last = max(last, symbol)
         }
         if last == 0 { return nil }
         while head + (last - first) * 4 + 4 <= size, last < limit {
-            if try table.word(at: start + head + (last - first) * 4) & 1 == 1 { return last + 1 }
+            if try file.word(at: start + head + (last - first) * 4) & 1 == 1 { return last + 1 }
             last += 1
         }
         throw file.damaged("its hash table (DT_GNU_HASH) is not terminated")

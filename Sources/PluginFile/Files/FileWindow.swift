@@ -5,7 +5,7 @@ import Synchronization
 /// An untrusted file that is read block by block on demand, into memory as large as the file.
 ///
 /// The file is read, not mapped: a mapped file that is truncated kills the process that reads it. Only the blocks that
-/// are read take memory, which later windows use again. Used by one thread only.
+/// are read take memory. Used by one thread only.
 package final class FileWindow {
     /// The content of the file, with zeros for what could not be read. Blocks that were not requested with
     /// ``require(_:_:)`` are undefined.
@@ -52,10 +52,10 @@ package final class FileWindow {
     @inline(__always)
     func require(_ offset: UInt64, _ size: UInt64) {
         guard size > 0, offset < UInt64(bytes.count) else { return }
-        let last = Int(min(offset.addingReportingOverflow(size - 1).partialValue, UInt64(bytes.count) - 1)) / Self.block
         let first = Int(offset) / Self.block
+        let last = Int(offset + min(size, UInt64(bytes.count) - offset) - 1) / Self.block
         if first == last, hasRead(first) { return }
-        readMissing(first..<max(last, first) + 1)
+        readMissing(first..<last + 1)
     }
 
     /// - Parameter block: A block of the file.
@@ -96,11 +96,12 @@ package final class FileWindow {
     }
 }
 
-/// Memory of windows that is used again. To map and unmap memory for each of a thousand files would take as long as
-/// reading what is needed of them, since each page is cleared, and each unmapping interrupts the other threads.
+/// Memory of windows that later windows use again, at most 16 MiB. To map and unmap memory for each of a thousand files
+/// would take as long as reading what is needed of them, since each page is cleared, and each unmapping interrupts the
+/// other threads.
 private enum KeptMemory {
     /// The size in bytes of a piece that is kept: most modules are smaller.
-    private static let size = 4 << 20
+    private static let size = 8 << 20
     /// As many pieces as threads that examine files at once.
     private static let limit = 2
     private static let pieces = Mutex<[UInt]>([])
@@ -112,7 +113,9 @@ private enum KeptMemory {
         }
         let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
         let address = mmap(nil, max(size, Self.size), PROT_READ | PROT_WRITE, flags, -1, 0)
-        return address == MAP_FAILED ? nil : address
+        guard let address, address != MAP_FAILED else { return nil }
+        madvise(address, max(size, Self.size), MADV_NOHUGEPAGE)  // Few pages of it are used.
+        return address
     }
 
     /// Takes back what ``take(_:)`` returned for the same size.
