@@ -45,8 +45,11 @@ import Testing
     }
 
     @Test func `An image is the same through a window whose memory held another file`() throws {
+        // Enough symbols and relocations for tables of several blocks.
+        let functions = (0..<600).map { "int f\($0)(void) { return \($0); }" }.joined(separator: "\n")
+        let addresses = (0..<600).map { "f\($0)" }.joined(separator: ", ")
         let path = try CFixture.build(
-            CFixture.entry + " extern int puts(const char *); int (*volatile say)(const char *) = puts;",
+            "\(CFixture.entry)\n\(functions)\nint (*all[])(void) = {\(addresses)};",
             ["-Wl,-soname,libfacts.so.1", "-Wl,--hash-style=both", "-Wl,--build-id", "-lc"])
         let good = try [UInt8](Data(contentsOf: URL(fileURLWithPath: path)))
         let other = try OpenFile([UInt8](repeating: 0xFF, count: good.count))
@@ -54,7 +57,7 @@ import Testing
         for number in 0..<300 {
             // The file itself, and damaged copies of it.
             var bytes = good
-            if number > 0 { bytes[(number * 7919) % min(bytes.count, 6000)] ^= UInt8(truncatingIfNeeded: number | 1) }
+            if number > 0 { bytes[(number * 7919) % min(bytes.count, 60_000)] ^= UInt8(truncatingIfNeeded: number | 1) }
             do {
                 let windows = try (0..<2).map { _ in
                     try FileWindow(other.descriptor, size: bytes.count, path: "x")
