@@ -52,7 +52,6 @@ struct ELFSymbols {
             buckets > 0 && words.nonzeroBitCount == 1 && shift < 32 && head <= size,
             else: "its hash table (DT_GNU_HASH) cannot have \(buckets) buckets, \(words) words and shift \(shift)")
         var last: UInt64 = 0
-        let limit = limit
         let bucketTable = file.table(start + 16 + words * 8, buckets * 4)
         for index in 0..<buckets {
             let symbol = try bucketTable.word(at: start + 16 + words * 8 + index * 4)
@@ -121,7 +120,7 @@ struct ELFSymbols {
     /// Checks all symbols, and returns whether the entry function of a module is among them.
     func findEntry(count: UInt64) throws(PluginError) -> Bool {
         // Constants outside of the loop, because a large module has tens of thousands of symbols.
-        let (file, segments, strings, limit) = (dynamic.file, dynamic.segments, dynamic.strings, limit)
+        let (file, segments, strings) = (dynamic.file, dynamic.segments, dynamic.strings)
         try file.check(count <= limit, else: "it uses \(count) symbols, but there is room for only \(limit)")
         let table = file.table(offset, count * 24)
         var found = false
