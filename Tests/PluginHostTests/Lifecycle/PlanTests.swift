@@ -246,7 +246,7 @@ import Testing
             ? StagedFile.program
             : StagedFile(
                 path: library, original: path, identity: .none, digest: content, size: 1, image: image,
-                folder: "", libraries: [])
+                folder: nil, libraries: [])
         // The description is only read, and all its bytes are zero.
         let description = UnsafeMutablePointer<plugin_module>.allocate(capacity: 1)
         description.initialize(to: plugin_module())

@@ -20,10 +20,10 @@ import Testing
     @Test func `A module is copied under its own name, to a folder that only its user can enter`() throws {
         let original = try folder.copy(CFixture.build(CFixture.entry), as: "plugins/a.so")
         let file = try stage(original)
-        #expect(file.original == original && file.path == "\(file.folder)/a.so" && file.image.exportsEntry)
+        #expect(file.original == original && file.path.fileName == "a.so" && file.image.exportsEntry)
         #expect(FileManager.default.contentsEqual(atPath: original, andPath: file.path))
         #expect(try mode(file.path) == 0o500)
-        #expect(try mode(file.folder) == 0o700)
+        #expect(try file.folder == nil && mode(file.path.parentFolder) == 0o700)
         #expect(try mode(staging.path) == 0o700)
         #expect(try Data(contentsOf: URL(fileURLWithPath: original)).count == file.size)
         #expect(dlopen(file.path, RTLD_NOW | RTLD_LOCAL) != nil)
@@ -41,7 +41,8 @@ import Testing
         let original = try folder.copy(module, as: "plugins/\u{1B}]0;é\u{7}\u{9B}2J\u{202E}.so")
         let file = try stage(original)
         #expect(file.original == original && file.libraries.count == 1)
-        #expect(file.path == "\(file.folder)/\(up.isEmpty ? "" : "plugins/")_]0;é__2J_.so")
+        let own = try #require(file.folder)
+        #expect(file.path == "\(own)/\(up.isEmpty ? "" : "plugins/")_]0;é__2J_.so")
         #expect(FileManager.default.contentsEqual(atPath: original, andPath: file.path))
         #expect(dlopen(file.path, RTLD_NOW | RTLD_LOCAL) != nil)
     }
@@ -53,6 +54,23 @@ import Testing
         #expect(files[0].path != files[1].path && files[0].digest == files[1].digest)
         #expect(try Staging.sameBytes(files[0], files[1]))
         #expect(try !Staging.sameBytes(files[0], files[2]))
+    }
+
+    @Test func `Copies share a folder if their originals do and their names differ`() throws {
+        let module = try CFixture.build(CFixture.entry)
+        try folder.folder("others")
+        let paths = try ["plugins/a.so", "plugins/b.so", "others/c.so"].map { try folder.copy(module, as: $0) }
+        let files = try (paths + paths).map { try stage($0) }
+        let folders = files.map(\.path.parentFolder)
+        #expect(folders[0] == folders[1] && folders[3] == folders[4] && Set(folders).count == 4)
+        #expect(files.map(\.path.fileName) == ["a.so", "b.so", "c.so", "a.so", "b.so", "c.so"])
+        // The path of a copy that was removed can be used again.
+        staging.discard(files[0])
+        #expect(!FileManager.default.fileExists(atPath: files[0].path))
+        #expect(try stage(paths[0]).path == files[0].path)
+        staging.removeFiles(of: files[3])
+        #expect(try stage(paths[0]).path == files[3].path)
+        #expect(FileManager.default.fileExists(atPath: files[4].path))
     }
 
     @Test func `The error for a file that is not regular says what it is, without waiting`() throws {
@@ -185,7 +203,7 @@ import Testing
             [library, "-Wl,-rpath,${ORIGIN}/../lib"])
         let original = try folder.copy(module, as: "plugins/m.so")
         let file = try stage(original)
-        #expect(file.path == "\(file.folder)/plugins/m.so")
+        #expect(try file.path == "\(#require(file.folder))/plugins/m.so")
         #expect(try call(file) == 5)
     }
 
@@ -220,7 +238,7 @@ import Testing
         #expect(error?.code == .conflict)
         #expect(error?.message.contains("\(plugins)/sub/deep/libtwo-\(mark).so") == true)
         staging.discard(first)
-        #expect(!FileManager.default.fileExists(atPath: first.folder))
+        #expect(try !FileManager.default.fileExists(atPath: #require(first.folder)))
         _ = try stage("\(plugins)/main.so")
     }
 
@@ -295,7 +313,11 @@ import Testing
     }
 
     private func expectNothingLeft() throws {
-        #expect(try FileManager.default.contentsOfDirectory(atPath: staging.path) == ["lock"])
+        let items = try FileManager.default.subpathsOfDirectory(atPath: staging.path)
+        let files = items.filter {
+            (try? FileManager.default.contentsOfDirectory(atPath: "\(staging.path)/\($0)")) == nil
+        }
+        #expect(files == ["lock"])
     }
 
     /// Calls the entry function, which returns a number here.

@@ -18,8 +18,7 @@ struct StagedFile: Sendable {
         case file
     }
 
-    /// The copy, in a folder of its own, under the original file name, in which `_` replaces characters that a terminal
-    /// may interpret.
+    /// The copy, under the original file name, in which `_` replaces characters that a terminal may interpret.
     let path: String
     /// The path of the file that was copied, as it was given to ``Staging``.
     let original: String
@@ -30,8 +29,9 @@ struct StagedFile: Sendable {
     /// The size in bytes.
     let size: Int
     var image: ELFImage
-    /// The folder that was created for this copy and can be removed with it.
-    let folder: String
+    /// The folder that was created for this copy and its libraries, and can be removed with them. `nil` if the folder
+    /// contains other modules.
+    let folder: String?
     /// The paths of the originals of the libraries that were found next to it and copied with it.
     let libraries: [String]
     var source = Source.file
@@ -52,7 +52,7 @@ struct StagedFile: Sendable {
 
     /// The paths of the copies of these libraries.
     var libraryCopies: [String] {
-        guard !libraries.isEmpty else { return [] }
+        guard let folder, !libraries.isEmpty else { return [] }
         let names = (try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? []
         return names.sorted().map { "\(folder)/\($0)" }.filter { file in
             var status = stat()
@@ -63,6 +63,7 @@ struct StagedFile: Sendable {
     /// Returns a text of the dynamic linker with the paths of copies replaced by those of their originals.
     func withOriginalPaths(_ text: String) -> String {
         let named = text.replacing(path, with: original)
+        guard let folder else { return named }
         return libraries.reduce(named) { text, library in
             // The path of a copy within the staging folder is that of its original within some folder above it.
             var rest = library[...]

@@ -17,7 +17,7 @@ extension WorkerProcess {
         let values: [Value] = [
             .int(Int(rule.sandboxNumber)), .int(rule.memoryLimit ?? 0), .int(rule.processorSeconds),
             .int(max(16, rule.descriptorLimit)), .int(rule.processLimit),
-            Self.list([file.folder] + Self.libraryFolders), Self.list(rule.readablePaths),
+            Self.list([file.folder ?? file.path] + Self.libraryFolders), Self.list(rule.readablePaths),
             Self.list(rule.writablePaths), .int(network), .list(connects.map { .int(Int($0)) }),
             .list(listens.map { .int(Int($0)) }),
         ]

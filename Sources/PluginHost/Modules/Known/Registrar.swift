@@ -33,7 +33,7 @@ final class Registrar: Sendable {
         case .module(let facts):
             let staged = StagedFile(
                 path: "", original: file.path, identity: file.identity, digest: file.digest,
-                size: Int(file.identity.size), image: .program, folder: "", libraries: facts.libraries.map(\.path))
+                size: Int(file.identity.size), image: .program, folder: nil, libraries: facts.libraries.map(\.path))
             let manifest = KnownManifest(facts.manifest, facts.index, abiMinor: facts.abi.minor)
             let module = manifest.flatMap {
                 self.module(in: staged, $0, toolchain: facts.toolchain, abiMinor: facts.abi.minor)

@@ -117,7 +117,7 @@ extension ChangeContext {
         }
         let file = StagedFile(
             path: "", original: module.file, identity: identity, digest: module.staged.digest,
-            size: module.staged.size, image: module.staged.image, folder: "", libraries: module.staged.libraries)
+            size: module.staged.size, image: module.staged.image, folder: nil, libraries: module.staged.libraries)
         let known = LoadedModule(
             known: file, toolchain: module.toolchain, abiMinor: module.abiMinor, manifest: manifest,
             routes: module.routes, program: calls.program)

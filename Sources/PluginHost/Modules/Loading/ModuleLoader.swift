@@ -129,6 +129,10 @@ struct ModuleLoader {
         switch code {
         case .here(let entry):
             let module = try load(file) { UInt(bitPattern: entry()) }
+            // The description may be on the heap.
+            plugin_host_add_image(
+                unsafeBitCast(entry, to: UnsafeRawPointer.self),
+                strdup("\(module.manifest.name) \(module.manifest.version) (\(file.original.printable))"), file.number)
             guard workers?.isolates(module.manifest.name) != true else {
                 throw PluginError(
                     .invalidDescription,
@@ -236,10 +240,6 @@ struct ModuleLoader {
             description.factories, description.factory_count, "factories", ("target", "make"), memory, file
         ) { ($0.target, unsafeBitCast($0.make, to: UInt.self)) }
         try match(manifest, functions, factories, abiMinor: minor, file)
-        let name = manifest.name
-        if file.source == .file, process == nil {
-            plugin_host_add_image(module, strdup("\(name) \(manifest.version) (\(path.printable))"), file.number)
-        }
         return LoadedModule(
             file, toolchain: toolchain, abiMinor: minor, manifest: manifest, routes: routes,
             description: module, functions: functions, factories: factories, process: process)

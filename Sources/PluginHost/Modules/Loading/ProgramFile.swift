@@ -11,7 +11,7 @@ extension StagedFile {
     private init(partOfProgram name: String, _ source: Source) {
         self.init(
             path: name, original: name, identity: .none, digest: 0, size: 0, image: ELFImage.program,
-            folder: "", libraries: [], source: source)
+            folder: nil, libraries: [], source: source)
     }
 }
 

@@ -12,13 +12,15 @@ final class HookRunner: Sendable {
     private final class Worker: Sendable {
         let work = Mutex<(@Sendable () -> Void)?>(nil)
         let isWanted = DispatchSemaphore(value: 0)
+        /// Used by the worker's thread.
+        private let look = ShortLook()
 
         /// - Throws: `outOfResources`.
         init(_ idle: Idle) throws(PluginError) {
             try DetachedThread.start("pluginhost.hook") { [self] in
                 while true {
                     // An idle thread ends after a second.
-                    if isWanted.wait(timeout: .now() + 1) == .timedOut {
+                    if !look.sees(isWanted), isWanted.wait(timeout: .now() + 1) == .timedOut {
                         if idle.remove(self) { return }
                         isWanted.wait()  // The worker was just taken for a new function.
                     }
@@ -62,6 +64,7 @@ final class HookRunner: Sendable {
 
     private let idle = Idle()
     private let waits: ChangeWaits?
+    private let look = ShortLook()
 
     /// - Parameter waits: The waits of the thread that changes modules, which may be the one that waits for code.
     init(_ waits: ChangeWaits? = nil) { self.waits = waits }
@@ -93,10 +96,12 @@ final class HookRunner: Sendable {
             answer.result.withLock { $0 = result }
             answer.isThere.signal()
         }
-        let isThere = patience.wait { deadline in
-            guard let waits else { return answer.isThere.wait(timeout: deadline) == .success }
-            return waits.wait(for: answer.isThere, until: deadline) { answer.result.withLock { $0 != nil } }
-        }
+        let isThere =
+            look.sees(answer.isThere)
+            || patience.wait { deadline in
+                guard let waits else { return answer.isThere.wait(timeout: deadline) == .success }
+                return waits.wait(for: answer.isThere, until: deadline) { answer.result.withLock { $0 != nil } }
+            }
         guard isThere else {
             worker.end()  // The thread ends when `body` returns after all.
             return nil

@@ -23,8 +23,10 @@ struct Companions {
     /// How many paths may be looked up for the libraries of a module.
     static let lookupLimit = 2048
 
-    /// The path of the module's copy, if it is not directly in the folder for the copies.
-    private(set) var modulePath: String?
+    /// Whether the module's copy needs a folder of its own: it has libraries, or looks in folders above its own.
+    var needsFolder: Bool { looksAbove || !staged.isEmpty }
+    /// The path of the module's copy in the folder for the copies.
+    let modulePath: String
     /// The paths of the originals of the libraries so far.
     private(set) var staged: [String] = []
     /// The libraries that are not copied: a file names them by an absolute path, or finds them in a folder outside
@@ -36,6 +38,7 @@ struct Companions {
     private let originalRoot: String
     private let copyRoot: String
     private let module: String
+    private let looksAbove: Bool
     private var queue: [Next] = []
     private var seen: Set<PathKey>
     private var seenOutside: Set<PathKey> = []
@@ -56,10 +59,9 @@ struct Companions {
         self.originalRoot = originalRoot
         self.module = module.original
         copyRoot = root + "/"
-        let path =
-            Self.folder(of: copyRoot + original.utf8Suffix(behind: originalRoot))
-            + module.path.fileName
-        modulePath = path.hasBytes(of: module.path) ? nil : path
+        modulePath =
+            Self.folder(of: copyRoot + original.utf8Suffix(behind: originalRoot)) + module.path.fileName
+        looksAbove = climb.contains { $0 > 0 }
         seen = [PathKey(original)]
         try add(module)
     }

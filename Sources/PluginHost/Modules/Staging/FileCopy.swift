@@ -291,3 +291,18 @@ struct MappedFile: ~Copyable {
 
     deinit { if let address = bytes.baseAddress { munmap(UnsafeMutableRawPointer(mutating: address), bytes.count) } }
 }
+
+/// The copy of one file.
+struct Copy {
+    let path: String
+    let original: String
+    let identity: FileIdentity
+    let digest: UInt64
+    let size: Int
+    let image: ELFImage
+
+    /// Returns the copy under another path.
+    func linked(as path: String) -> Copy {
+        Copy(path: path, original: original, identity: identity, digest: digest, size: size, image: image)
+    }
+}

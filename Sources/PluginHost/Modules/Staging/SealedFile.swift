@@ -31,7 +31,7 @@ extension Staging {
             guard !image.runpath.contains(where: { $0.contains("ORIGIN") }) else { return nil }
             return StagedFile(
                 path: "", original: path, identity: source.identity, digest: digest.value, size: bytes.count,
-                image: image, folder: "", libraries: [])
+                image: image, folder: nil, libraries: [])
         } catch {
             return nil
         }

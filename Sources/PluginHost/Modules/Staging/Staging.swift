@@ -23,6 +23,10 @@ final class Staging: Sendable {
         var libraries: [PathKey: Library] = [:]
         /// The copied libraries, by the paths of their originals, for other modules that need them.
         var shared: [PathKey: Copy] = [:]
+        /// The numbers of the folders for copies, by the folders of the originals.
+        var folders: [PathKey: Int] = [:]
+        /// The paths of copies that are in use.
+        var taken: Set<PathKey> = []
         var work = Work()
         var isClosed = false
     }
@@ -82,7 +86,6 @@ final class Staging: Sendable {
     /// The copy of a module's own file, without libraries.
     struct Begun: Sendable {
         fileprivate let file: Copy
-        fileprivate let folder: String
         fileprivate var trusted: TrustedFolders
         fileprivate let checkTrust: Bool
 
@@ -108,19 +111,15 @@ final class Staging: Sendable {
     /// - Returns: `nil` if the file is still being written.
     /// - Throws: `unreadable`, `untrusted`, `invalidFile`, `stagingFailed`.
     func begin(path: String, checkTrust: Bool) throws(PluginError) -> Begun? {
-        let folder = "\(self.folder.path)/\(nextNumber())"
-        var isKept = false
-        defer { if !isKept { remove(folder) } }
-        try makeFolder(folder)
-
-        // Swift's backtraces print the path of the copy unescaped.
-        let name = path.fileName.withoutTerminalControls
         var trusted = TrustedFolders()
         if checkTrust { try trusted.check(linkAt: path) }
-        guard let file = try copy(path, to: "\(folder)/\(name)", checkTrust) else { return nil }
+        let place = try reserve(path)
+        var isKept = false
+        defer { if !isKept { release(place) } }
+        guard let file = try copy(path, to: place, checkTrust) else { return nil }
         try file.image.requireEntry(path: path)
         isKept = true
-        return Begun(file: file, folder: folder, trusted: trusted, checkTrust: checkTrust)
+        return Begun(file: file, trusted: trusted, checkTrust: checkTrust)
     }
 
     /// Copies the libraries that a module finds through `$ORIGIN`, and checks the copies.
@@ -130,10 +129,12 @@ final class Staging: Sendable {
     /// - Throws: `unreadable`, `untrusted`, `invalidFile`, `stagingFailed`; `conflict` if the module brings along
     ///   another library with a name that is already used in this process.
     func finish(_ begun: Begun, as original: String? = nil) throws(PluginError) -> StagedFile? {
-        let (file, folder, checkTrust, path) = (begun.file, begun.folder, begun.checkTrust, begun.file.original)
+        let (file, checkTrust, path) = (begun.file, begun.checkTrust, begun.file.original)
+        let folder = "\(self.folder.path)/\(nextNumber())"
         var trusted = begun.trusted
+        var place = file.path
         var isKept = false
-        defer { if !isKept { remove(folder) } }
+        defer { if !isKept { remove(place, folder) } }
         var companions = try Companions(of: file, root: folder)
         defer { state.withLock { $0.work.lookups += companions.lookups } }
         var size = file.size
@@ -154,16 +155,19 @@ final class Staging: Sendable {
         if checkTrust {
             for library in companions.outside { try trusted.check(outside: library, neededBy: path) }
         }
-        if let path = companions.modulePath {
-            try makeFolder(path.parentFolder)
-            guard rename(file.path, path) == 0 else {
-                throw PluginError(.stagingFailed, "\(path) cannot be created: \(describe(errno: errno)).")
+        if companions.needsFolder {
+            try makeFolder(companions.modulePath.parentFolder)
+            guard rename(file.path, companions.modulePath) == 0 else {
+                throw PluginError(
+                    .stagingFailed, "\(companions.modulePath) cannot be created: \(describe(errno: errno)).")
             }
+            release(file.path)
+            place = companions.modulePath
         }
         isKept = true
         return StagedFile(
-            path: companions.modulePath ?? file.path, original: original ?? path, identity: file.identity,
-            digest: file.digest, size: file.size, image: file.image, folder: folder, libraries: companions.staged)
+            path: place, original: original ?? path, identity: file.identity, digest: file.digest, size: file.size,
+            image: file.image, folder: companions.needsFolder ? folder : nil, libraries: companions.staged)
     }
 
     /// Stages a file as ``stage(path:checkTrust:as:)`` does, but waits up to a second for a file that is being written,
@@ -183,14 +187,17 @@ final class Staging: Sendable {
     }
 
     /// Removes a copy to which nothing was added.
-    func discard(_ begun: Begun) { remove(begun.folder) }
+    func discard(_ begun: Begun) { release(begun.file.path) }
 
     /// Removes a copy that was not opened. The names of its libraries can be used again.
-    func discard(_ file: StagedFile) { remove(file.folder) }
+    func discard(_ file: StagedFile) { remove(file.path, file.folder) }
 
     /// Removes the copy of a module that was opened and is no longer used. Its mapped code remains usable, and the
     /// names of its libraries stay reserved.
-    func removeFiles(of file: StagedFile) { try? FileManager.default.removeItem(atPath: file.folder) }
+    func removeFiles(of file: StagedFile) {
+        release(file.path)
+        if let folder = file.folder { try? FileManager.default.removeItem(atPath: folder) }
+    }
 
     /// Returns whether two copies have the same content.
     ///
@@ -214,7 +221,38 @@ final class Staging: Sendable {
         return left.bytes.isEmpty || memcmp(left.bytes.baseAddress!, right.bytes.baseAddress!, left.bytes.count) == 0
     }
 
-    private func remove(_ folder: String) {
+    /// Reserves a path for the copy of a file, under the file's name. All copies in a folder have originals in the same
+    /// folder, so that the dynamic linker finds none of them for a module that looks for libraries beside itself. If
+    /// the path is in use by the copy of an earlier version, another folder is used.
+    ///
+    /// - Throws: `stagingFailed` if the folder cannot be created.
+    private func reserve(_ path: String) throws(PluginError) -> String {
+        // Swift's backtraces print the path of the copy unescaped.
+        let name = path.fileName.withoutTerminalControls
+        let newNumber = nextNumber()
+        let place = state.withLock { state -> String in
+            let number = state.folders[PathKey(path.parentFolder), default: newNumber]
+            state.folders[PathKey(path.parentFolder)] = number
+            var version = 1
+            while !state.taken.insert("\(folder.path)/\(number).\(version)/\(name)") { version += 1 }
+            return "\(folder.path)/\(number).\(version)/\(name)"
+        }
+        do throws(PluginError) { try makeFolder(place.parentFolder) } catch {
+            release(place)
+            throw error
+        }
+        return place
+    }
+
+    /// Removes a copy. Its path can be used again.
+    private func release(_ place: String) {
+        unlink(place)
+        state.withLock { _ = $0.taken.remove(PathKey(place)) }
+    }
+
+    private func remove(_ place: String, _ folder: String?) {
+        release(place)
+        guard let folder else { return }
         state.withLock { state in state.libraries = state.libraries.filter { $0.value.owner != folder } }
         try? FileManager.default.removeItem(atPath: folder)
     }
@@ -345,21 +383,6 @@ extension TrustedFolders {
                 error.code,
                 "\(module) is not loaded, because of the library \(library.path) that it needs: \(error.message)")
         }
-    }
-}
-
-/// The copy of one file.
-struct Copy {
-    let path: String
-    let original: String
-    let identity: FileIdentity
-    let digest: UInt64
-    let size: Int
-    let image: ELFImage
-
-    /// Returns the copy under another path.
-    func linked(as path: String) -> Copy {
-        Copy(path: path, original: original, identity: identity, digest: digest, size: size, image: image)
     }
 }
 
