@@ -12,8 +12,8 @@ public struct Row: Codable, Sendable {
     let low: Double
     /// `low` in steps of the reference (``Reference/arithmetic``); nil if the figure is not a time.
     public private(set) var steps: Double?
-    /// Whether the reference stayed the same, so that the row can be judged.
-    public private(set) var isSteady = true
+    /// What keeps figures near the goal from being judged; nil if nothing does.
+    public var disturbance: String?
     /// The first call, cold, in the unit of the row.
     public var first: Double?
     /// The floors; ratios and goals refer to the first one.
@@ -77,17 +77,18 @@ public struct Row: Codable, Sendable {
         (self.what, self.size, self.unit) = (what, size, unit)
         (ours, low, steps) = (others[0].value, others[0].low, others[0].steps)
         least = figures[0].figure.least / Double(share) / (Self.nanoseconds[unit] ?? 1)
-        isSteady = figures.allSatisfy { $0.figure.isSteady(of: repetitions) }
+        if !figures.allSatisfy({ $0.figure.isSteady(of: repetitions) }) { disturbance = Self.changedSpeed }
         self.floors = Array(others.dropFirst().prefix(floors))
         peers = Array(others.dropFirst(1 + floors))
     }
 
+    private static let changedSpeed = "the machine changed its speed"
     /// The units that are times.
     static let nanoseconds = ["ns": 1, "µs": 1e3, "ms": 1e6]
 
     /// Adds the speed of the machine before and after the work of a row.
     public mutating func refer(to before: Reference, _ after: Reference) {
-        isSteady = before.isClose(to: after)
+        if !before.isClose(to: after) { disturbance = Self.changedSpeed }
         guard let unit = Self.nanoseconds[unit] else { return }
         steps = Sample(time: low * unit, before: before, after: after).steps
     }
@@ -108,7 +109,7 @@ public struct Row: Codable, Sendable {
         let smallest = rows.filter { $0.what == what && $0.size != nil }.min { $0.size! < $1.size! }
         if let smallest, smallest.size != size {
             growth = if let steps, let least = smallest.steps { steps / least } else { low / smallest.low }
-            if goal.growth != nil, !smallest.isSteady { isSteady = false }
+            if goal.growth != nil { disturbance = disturbance ?? smallest.disturbance }
         }
         verdict = judged
     }

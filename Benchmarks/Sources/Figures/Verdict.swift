@@ -2,8 +2,8 @@ extension Row {
     /// Figures that differ from a goal by no more than this factor are not told apart from it, since two runs of the
     /// same build differ by as much.
     static let margin = 1.05
-    /// The factor for rows during which the machine changed its speed: its two speeds differ by less.
-    static let unsteadyMargin = 2.0
+    /// The factor for rows during which the machine changed its speed, whose two speeds differ by less, or was disturbed.
+    static let disturbedMargin = 2.0
 
     /// A part of the goal.
     private struct Condition {
@@ -52,14 +52,14 @@ extension Row {
         if conditions.isEmpty { return "" }
         if let obstacle = conditions.compactMap(\.obstacle).first { return "not judged: \(obstacle)" }
         let excess = conditions.compactMap(\.excess).max() ?? 0
-        let margin = isSteady ? Self.margin : Self.unsteadyMargin
+        let margin = disturbance == nil ? Self.margin : Self.disturbedMargin
         if excess < 1 / margin { return "reached" }
         // A floor that is too slow makes ours slower, never faster.
         if let limit = goal.floorAtMost, let floor = floors.first, floor.value > limit {
             return "not judged: \(floor.name) > \(Row.text(limit)) \(unit)"
         }
         if excess > margin { return "MISSED" }
-        return isSteady ? "within 5 %" : "not judged: the machine changed its speed"
+        return disturbance.map { "not judged: \($0)" } ?? "within 5 %"
     }
 }
 

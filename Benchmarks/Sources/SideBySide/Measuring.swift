@@ -70,10 +70,13 @@ extension Effort {
         -> Row
     {
         let works = [(what, ours)] + floors
+        let others = OtherPrograms()
         let figures = try alternate(works.map { work in { try work.1.apart(folder).time } }, for: 5, Reference.settled)
-        return Row(
+        var row = Row(
             what, size: size, unit: "ms", of: Array(zip(works.map(\.0), figures)), floors: floors.count,
             repetitions: repetitions)
+        if others.disturb { row.disturbance = OtherPrograms.text }
+        return row
     }
 
     /// Returns how many calls take as long as one repetition should. Finding this out also warms up all caches.
@@ -123,12 +126,13 @@ extension Effort {
     func referenced(_ rows: () throws -> [Row]) rethrows -> [Row] {
         var attempt = 1
         while true {
-            let before = Reference.settled()
+            let (before, others) = (Reference.settled(), OtherPrograms())
             let rows = try rows()
-            let after = Reference.settled()
-            if before.isClose(to: after) || isCheck || attempt == 3 {
+            let (disturb, after) = (others.disturb, Reference.settled())
+            if before.isClose(to: after) && !disturb || isCheck || attempt == 3 {
                 return rows.map { row in
                     var row = row
+                    if disturb { row.disturbance = OtherPrograms.text }
                     row.refer(to: before, after)
                     return row
                 }

@@ -67,6 +67,16 @@ import Testing
         #expect(self.verdict(row) == verdict)
     }
 
+    @Test func `Beside other programs, only figures far from the goal are judged`() {
+        var row = Row("work", unit: "ms", ours: 110)
+        row.goal = Goal(atMost: 100)
+        row.disturbance = "other programs ran"
+        row.refer(to: speed, speed)
+        #expect(verdict(row) == "not judged: other programs ran")
+        row.goal = Goal(atMost: 50)
+        #expect(verdict(row) == "MISSED")
+    }
+
     @Test(arguments: [(90.0, "reached"), (110, "not judged: figure 1 > 150 ns")])
     func `A floor that is too slow excuses, but does not hide what is reached`(time: Double, verdict: String) {
         let goal = Goal(atMost: 100, floorAtMost: 150)
