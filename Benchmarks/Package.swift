@@ -45,9 +45,11 @@ let package = Package(
             path: "Modules/Plain", publicHeadersPath: ".",
             linkerSettings: stripped + [.unsafeFlags(["-static-stdlib", "-nostartfiles"])]),
 
-        .target(name: "Work", dependencies: [host, abi], swiftSettings: settings),
+        .target(name: "Figures", swiftSettings: settings),
+        .testTarget(name: "FiguresTests", dependencies: ["Figures"], swiftSettings: settings),
+        .target(name: "Work", dependencies: ["Figures", host, abi], swiftSettings: settings),
         .executableTarget(
-            name: "SideBySide", dependencies: ["Work", host, abi], swiftSettings: settings),
+            name: "SideBySide", dependencies: ["Figures", "Work", host, abi], swiftSettings: settings),
     ]
         + (isAlone
             ? []

@@ -42,7 +42,6 @@ struct plugin_wire {
      * the other side last ran on another processor. */
     _Atomic uint32_t messages[PLUGIN_WIRE_CHANNELS];
     uint8_t is_apart[PLUGIN_WIRE_CHANNELS];
-    uint8_t has_asked[PLUGIN_WIRE_CHANNELS]; /* whether the worker's last message was a request */
     uint8_t short_looks[PLUGIN_WIRE_CHANNELS]; /* for how many answers the worker looks only briefly */
     uint32_t in_use[PLUGIN_WIRE_CHANNELS]; /* what the worker tells the host */
     /* Whether a thread waits. Like `sleeps`, but out of reach of the other side. */
@@ -182,16 +181,16 @@ uint64_t plugin_wire_traffic(const plugin_wire *wire) {
     return sum;
 }
 
-int plugin_wire_await(plugin_wire *wire, uint32_t index, int64_t deadline) {
+static int await(plugin_wire *wire, uint32_t index, int64_t deadline, int has_asked) {
     channel *channel = &wire->channels[index];
     uint32_t wanted = messages_so_far(wire, index) + 1;
     int has_come = atomic_load_explicit(&channel->turn, memory_order_acquire) == wanted;
     if (!has_come && wire->is_apart[index]) {
         uint8_t *short_looks = &wire->short_looks[index];
-        int is_long = wire->has_asked[index] && !*short_looks;
+        int is_long = has_asked && !*short_looks;
         has_come = spin(channel, wanted, is_long ? REQUEST_SPIN_NANOSECONDS : SPIN_NANOSECONDS);
         if (is_long && !has_come) *short_looks = SHORT_LOOKS;
-        else if (wire->has_asked[index] && *short_looks) --*short_looks;
+        else if (has_asked && *short_looks) --*short_looks;
     }
     int result = has_come ? PLUGIN_WIRE_ARRIVED : sleep_until(wire, index, wanted, deadline);
     /* A process that the worker has started could still write messages in the worker's name. */
@@ -199,6 +198,10 @@ int plugin_wire_await(plugin_wire *wire, uint32_t index, int64_t deadline) {
     if (result == PLUGIN_WIRE_ARRIVED) atomic_store_explicit(&wire->messages[index], wanted, memory_order_relaxed);
     return result;
 }
+
+int plugin_wire_await(plugin_wire *wire, uint32_t index, int64_t deadline) { return await(wire, index, deadline, 0); }
+
+void plugin_wire_await_answer(plugin_wire *wire, uint32_t index) { (void)await(wire, index, 0, 1); }
 
 /* --------------------------------------------------------------------------------- processors */
 
@@ -268,11 +271,9 @@ int plugin_wire_send(plugin_wire *wire, uint32_t index, const plugin_wire_messag
         head.length = (uint32_t)out.used;
     }
     channel->head = head;
-    if (wire->side == PLUGIN_WIRE_WORKER) {
-        wire->has_asked[index] = message->kind != PLUGIN_WIRE_RETURN;
-        /* Writing the same number again would take the line, which both sides have read, away from the host. */
-        if (channel->in_use != wire->in_use[index]) channel->in_use = wire->in_use[index];
-    }
+    /* Writing the same number again would take the line, which both sides have read, away from the host. */
+    if (wire->side == PLUGIN_WIRE_WORKER && channel->in_use != wire->in_use[index])
+        channel->in_use = wire->in_use[index];
     channel->processor = own_processor() | (is_crowded(wire, index) ? TOGETHER : 0);
     uint32_t turn = messages_so_far(wire, index) + 1;
     atomic_store_explicit(&wire->messages[index], turn, memory_order_relaxed);

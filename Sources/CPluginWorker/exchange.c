@@ -167,7 +167,7 @@ void *plugin_worker_serve(void *argument) {
 /* Waits for the answer to what was sent, which it puts into `message`. */
 static void await_answer(uint32_t channel, plugin_wire_message *message) {
     for (;;) {
-        plugin_wire_await(plugin_worker_wire, channel, 0);
+        plugin_wire_await_answer(plugin_worker_wire, channel);
         if (plugin_wire_receive(plugin_worker_wire, channel, message))
             plugin_worker_give_up("a message of the host cannot be read");
         if (message->kind == PLUGIN_WIRE_ANSWER) return;

@@ -1,3 +1,4 @@
+import Figures
 import Foundation
 import Glibc
 import PluginABI
@@ -51,7 +52,7 @@ struct Arrival {
         last.goal = Goal(atMost: 40)
         return [median, last].map { row in
             var row = row
-            row.floors = [Row.Other(name: "stat of all files", value: stat)]
+            row.floors = [Row.Other("stat of all files", stat)]
             return row
         }
     }

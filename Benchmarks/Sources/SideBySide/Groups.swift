@@ -1,3 +1,4 @@
+import Figures
 import Work
 
 /// Rows that are measured together, in a process of their own: modules stay in a process for ever, and a thousand of

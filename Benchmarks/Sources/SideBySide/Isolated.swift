@@ -1,3 +1,4 @@
+import Figures
 import Foundation
 import Glibc
 import PluginABI
@@ -28,7 +29,7 @@ struct Isolated {
             floor.append(try timed { try echo.turn() })
         }
         var row = Row("isolated call after a pause, median", unit: "µs", of: ours.map { $0 / 1e3 })
-        row.floors = [Row.Other(name: "a socket pair's round trip", value: floor.median / 1e3)]
+        row.floors = [Row.Other("a socket pair's round trip", of: floor.map { $0 / 1e3 })]
         row.goal = Goal(timesFloor: 1.2)
         return row
     }
@@ -46,7 +47,7 @@ struct Isolated {
             "two threads, one isolated module, against one thread", unit: "×",
             ours: (0..<effort.repetitions).map { _ in rate() }.median)
         row.floors = [
-            Row.Other(name: "a turn of shared memory, in ns", value: try effort.measure([Comparison.turn])[0].median)
+            Row.Other("a turn of shared memory, in ns", try effort.measure([Comparison.turn])[0].figure.median)
         ]
         row.goal = Goal(atLeast: 0.9, floorAtMost: 150)
         return row
@@ -94,7 +95,7 @@ struct Isolated {
                 guard let process = host.modules.first?.process else { throw Failure("\(name) has no process.") }
                 memory.append(try Self.privateKiB(process))
             }
-            let floors = [Row.Other(name: "posix_spawn of a program that does nothing", value: floor.median)]
+            let floors = [Row.Other("posix_spawn of a program that does nothing", of: floor)]
             var start = Row("isolated module in \(language), start to described", unit: "ms", of: starts)
             start.floors = floors
             start.goal = Goal(atMost: limit)
@@ -117,18 +118,26 @@ struct Isolated {
         else { throw Failure("/bin/true cannot be started.") }
     }
 
-    /// The memory that only this process uses: its own pages and those of its channels. `Private_Dirty` also contains
-    /// the whole copy of the module's file until the kernel has written it to the disk.
+    /// The memory that only this process uses: its own pages and those of its channels, which are the files that are
+    /// only in memory. `Private_Dirty` also contains the whole copy of the module's file until the kernel has written it
+    /// to the disk, and `Pss_Shmem` contains it on tmpfs.
     private static func privateKiB(_ process: Int32) throws -> Double {
-        let text = try String(contentsOfFile: "/proc/\(process)/smaps_rollup", encoding: .utf8)
-        return try ["Pss_Anon:", "Pss_Shmem:"].reduce(0) { sum, name in
-            let line = text.split(separator: "\n").first { $0.hasPrefix(name) }
-            let number = line.flatMap { $0.split(whereSeparator: \.isWhitespace).dropFirst().first }.flatMap {
-                Double($0)
+        // `contentsOfFile` ends with the first part of a file whose size the kernel does not know.
+        let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/proc/\(process)/smaps"))
+        let text = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
+        var isChannel = false
+        var sum = 0.0
+        for line in text.split(separator: "\n") {
+            let words = line.split(whereSeparator: \.isWhitespace)
+            guard words[0].hasSuffix(":") else {
+                isChannel = words.count > 5 && words[5].hasPrefix("/memfd:")
+                continue
             }
-            guard let number else { throw Failure("The memory of process \(process) is not known.") }
-            return sum + number
+            guard words[0] == (isChannel ? "Pss:" : "Anonymous:"), words.count > 1 else { continue }
+            guard let number = Double(words[1]) else { throw Failure("The memory of process \(process) is not known.") }
+            sum += number
         }
+        return sum
     }
 
     private func timed(_ body: () throws -> Void) rethrows -> Double {

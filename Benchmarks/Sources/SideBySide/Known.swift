@@ -1,3 +1,4 @@
+import Figures
 import Foundation
 import Work
 
@@ -8,11 +9,11 @@ struct Known {
     init(_ effort: Effort) { self.effort = effort }
 
     func rows() throws -> [Row] {
-        var rows = try sizes.flatMap { size in try effort.referenced { [try start(size)] } }
+        var rows = try sizes.map(start)
         for (module, language, limit) in [("PlainModule", "C", 5.0), ("NumberedModule", "Swift", 15.0)] {
-            rows += try effort.referenced { [try firstCall(module, language, limit)] }
+            rows.append(try firstCall(module, language, limit))
         }
-        return rows + (try sizes.flatMap { size in try effort.referenced { [try end(size)] } })
+        return rows + (try sizes.map(end))
     }
 
     private var sizes: [Int] { effort.isCheck ? [3] : [10, 1_000] }
@@ -22,13 +23,8 @@ struct Known {
         let folder = temporary.folder("plugins")
         try NumberedModules.writeAll(size, to: folder)
         try read(folder)
-        var (ours, stat) = ([Double](), [Double]())
-        for _ in 0..<effort.repetitions {
-            ours.append(try Once.known.apart(folder).time / 1e6)
-            stat.append(try Once.stat.apart(folder).time / 1e6)
-        }
-        var row = Row("start with known Swift modules", size: size, unit: "ms", of: ours)
-        row.floors = [Row.Other(name: "walk and stat", value: stat.median)]
+        var row = try effort.row(
+            "start with known Swift modules", size: size, .known, floors: [("walk and stat", .stat)], in: folder)
         row.peer = "known"
         row.goal = Goal(atMost: 10)
         return row
@@ -45,13 +41,9 @@ struct Known {
         let folder = temporary.folder("plugins")
         try FileManager.default.copyItem(atPath: Opened.module(module), toPath: "\(folder)/lib\(module).so")
         try read(folder)
-        var (ours, floor) = ([Double](), [Double]())
-        for _ in 0..<effort.repetitions {
-            ours.append(try Once.firstCall.apart(folder).time / 1e6)
-            floor.append(try Once.copyAndOpen.apart(folder).time / 1e6)
-        }
-        var row = Row("first call of a known module in \(language)", unit: "ms", of: ours)
-        row.floors = [Row.Other(name: "copy and open", value: floor.median)]
+        var row = try effort.row(
+            "first call of a known module in \(language)", .firstCall, floors: [("copy and open", .copyAndOpen)],
+            in: folder)
         row.goal = Goal(atMost: limit)
         return row
     }
@@ -60,7 +52,6 @@ struct Known {
         let temporary = TemporaryFolder()
         let folder = temporary.folder("plugins")
         try NumberedModules.writeAll(size, to: folder)
-        let ours = try (0..<effort.repetitions).map { _ in try Once.end.apart(folder).time / 1e6 }
-        return Row("end of a host with Swift modules", size: size, unit: "ms", of: ours)
+        return try effort.row("end of a host with Swift modules", size: size, .end, in: folder)
     }
 }

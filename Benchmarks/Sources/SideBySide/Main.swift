@@ -1,3 +1,4 @@
+import Figures
 import Foundation
 import Work
 
@@ -71,7 +72,8 @@ struct Main {
             FileHandle.standardError.write(Data("measuring \(group) …\n".utf8))
             rows += try Self.rows(of: group, isCheck: false, peers)
         }
-        rows = rows.completed(with: try peers.map(Peer.read) ?? [])
+        let figures = try peers.map(Peer.read) ?? []
+        rows = rows.completed { row in figures.compactMap { $0.figure(for: row) } }
         print(Table(rows: rows).text())
         if let json {
             let encoder = JSONEncoder()

@@ -1,5 +1,6 @@
 import CDispatch
 import Dispatch
+import Figures
 import Glibc
 import Work
 
@@ -18,37 +19,6 @@ struct Effort {
     static var check: Effort { Effort(repetitions: 1, duration: 200_000, isCheck: true) }
 }
 
-/// One repetition of a piece of work.
-struct Sample {
-    /// The time of one call, in nanoseconds.
-    let time: Double
-    let before: Reference
-    let after: Reference
-
-    /// Whether the machine kept its speed.
-    var isSteady: Bool { before.isClose(to: after) }
-    /// The time in steps of the reference's arithmetic.
-    var steps: Double { 2 * time / (before.arithmetic + after.arithmetic) }
-}
-
-/// The figures of one piece of work.
-struct Figure {
-    /// The very first call, in nanoseconds: none of its code and data had been needed before.
-    let first: Double
-    let samples: [Sample]
-
-    /// The median time of one call, in nanoseconds.
-    var median: Double { samples.map(\.time).median }
-    var least: Double { samples.map(\.time).min() ?? 0 }
-    /// The median in steps of the reference, of the steady repetitions if there are any.
-    var steps: Double {
-        let steady = samples.filter(\.isSteady)
-        return (steady.isEmpty ? samples : steady).map(\.steps).median
-    }
-    /// Whether more than half of the planned number of repetitions are steady.
-    func isSteady(_ effort: Effort) -> Bool { samples.count(where: \.isSteady) > effort.repetitions / 2 }
-}
-
 /// CLOCK_MONOTONIC, in nanoseconds.
 func now() -> Double {
     var time = timespec()
@@ -56,38 +26,57 @@ func now() -> Double {
     return Double(time.tv_sec) * 1e9 + Double(time.tv_nsec)
 }
 
-extension Collection<Double> {
-    func quantile(_ part: Double) -> Double {
-        let sorted = sorted()
-        return sorted[Swift.min(sorted.count - 1, Int(Double(sorted.count) * part))]
-    }
-
-    var median: Double { quantile(0.5) }
-}
-
 extension Effort {
-    /// Measures several pieces of work in turns, one repetition of each after the other, and the reference between
-    /// them, so that a disturbance of the machine affects all of them, and is noticed.
-    func measure(_ works: [Work]) throws -> [Figure] {
+    /// Measures several pieces of work in turns, and returns the times of their first calls in nanoseconds, too.
+    func measure(_ works: [Work]) throws -> [(first: Double, figure: Figure)] {
         var firsts: [Double] = []
-        var counts: [Int] = []
+        var bodies: [() throws -> Double] = []
         for work in works {
             firsts.append(try time(work, 1))
-            counts.append(try count(for: work))
+            let count = try count(for: work)
+            bodies.append { try time(work, count) / Double(count) }
         }
-        var samples = works.map { _ in [Sample]() }
+        return Array(zip(firsts, try alternate(bodies, Reference.measured)))
+    }
+
+    /// Makes repetitions of several pieces of work in turns, one of each after the other, and measures the reference
+    /// between them, so that a disturbance of the machine affects all of them, and is noticed.
+    ///
+    /// - Parameters:
+    ///   - bodies: Return times in nanoseconds.
+    ///   - seconds: For how long there are repetitions, up to three times as many as planned.
+    private func alternate(
+        _ bodies: [() throws -> Double], for seconds: Double = 0, _ reference: () -> Reference
+    ) throws -> [Figure] {
+        var samples = bodies.map { _ in [Sample]() }
+        let end = now() + seconds * 1e9
         for repetition in 0..<3 * repetitions {
             let isSteady = samples.allSatisfy { $0.count(where: \.isSteady) >= repetitions }
-            if isSteady || isCheck, repetition >= repetitions { break }
-            var before = Reference.measured()
-            for (index, work) in works.enumerated() {
-                let time = try time(work, counts[index]) / Double(counts[index])
-                let after = Reference.measured()
+            if isCheck || isSteady && now() >= end, repetition >= repetitions { break }
+            var before = reference()
+            for (index, body) in bodies.enumerated() {
+                let time = try body()
+                let after = reference()
                 samples[index].append(Sample(time: time, before: before, after: after))
                 before = after
             }
         }
-        return zip(firsts, samples).map(Figure.init)
+        return samples.map(Figure.init)
+    }
+
+    /// Measures work that each process can do only once, and its floors. As each repetition begins with caches that
+    /// other processes have used, repetitions differ more, and there are more of them.
+    func row(_ what: String, size: Int? = nil, _ ours: Once, floors: [(String, Once)] = [], in folder: String) throws
+        -> Row
+    {
+        let works = [(what, ours)] + floors
+        let others = OtherPrograms()
+        let figures = try alternate(works.map { work in { try work.1.apart(folder).time } }, for: 5, Reference.settled)
+        var row = Row(
+            what, size: size, unit: "ms", of: Array(zip(works.map(\.0), figures)), floors: floors.count,
+            repetitions: repetitions)
+        if others.disturb { row.disturbance = OtherPrograms.text }
+        return row
     }
 
     /// Returns how many calls take as long as one repetition should. Finding this out also warms up all caches.
@@ -120,18 +109,13 @@ extension Effort {
     /// Measures the library, the floors and the peers of one comparison.
     func row(_ comparison: Comparison) throws -> Row {
         let peers = peers.works(comparison.peer, comparison.size)
-        let figures = try measure([comparison.ours] + comparison.floors + peers)
-        let share = Double(comparison.share)
-        var row = Row(comparison.what, size: comparison.size, unit: "ns", ours: figures[0].median / share)
+        let works = [comparison.ours] + comparison.floors + peers
+        let figures = try measure(works)
+        var row = Row(
+            comparison.what, size: comparison.size, unit: "ns", share: comparison.share,
+            of: Array(zip(works.map(\.name), figures.map(\.figure))), floors: comparison.floors.count,
+            repetitions: repetitions)
         row.first = figures[0].first
-        row.least = figures[0].least / share
-        row.steps = figures[0].steps / share
-        row.isSteady = figures.allSatisfy { $0.isSteady(self) }
-        let others = zip(comparison.floors + peers, figures.dropFirst()).map { work, figure in
-            Row.Other(name: work.name, value: figure.median / share, steps: figure.steps / share)
-        }
-        row.floors = Array(others.prefix(comparison.floors.count))
-        row.peers = Array(others.dropFirst(comparison.floors.count))
         row.peer = comparison.peer
         row.goal = comparison.goal
         return row
@@ -142,17 +126,14 @@ extension Effort {
     func referenced(_ rows: () throws -> [Row]) rethrows -> [Row] {
         var attempt = 1
         while true {
-            let before = Reference.settled()
+            let (before, others) = (Reference.settled(), OtherPrograms())
             let rows = try rows()
-            let after = Reference.settled()
-            let isSteady = before.isClose(to: after)
-            if isSteady || isCheck || attempt == 3 {
+            let (disturb, after) = (others.disturb, Reference.settled())
+            if before.isClose(to: after) && !disturb || isCheck || attempt == 3 {
                 return rows.map { row in
                     var row = row
-                    row.isSteady = isSteady
-                    if let nanoseconds = ["ns": 1, "µs": 1e3, "ms": 1e6][row.unit] {
-                        row.steps = 2 * row.ours * nanoseconds / (before.arithmetic + after.arithmetic)
-                    }
+                    if disturb { row.disturbance = OtherPrograms.text }
+                    row.refer(to: before, after)
                     return row
                 }
             }

@@ -1,3 +1,4 @@
+import Figures
 import Work
 
 /// The memory that a module costs the host beyond opening it: anonymous memory, which cannot be dropped.
@@ -26,8 +27,8 @@ struct Memory {
         }
         var row = Row("memory of a module with ten actions, beyond dlopen", size: size, unit: "KiB", of: ours)
         row.floors = [
-            Row.Other(name: "dlopen itself", value: floor.median),
-            Row.Other(name: "what the module takes itself when it is asked and activated", value: own.median),
+            Row.Other("dlopen itself", of: floor),
+            Row.Other("what the module takes itself when it is asked and activated", of: own),
         ]
         row.goal = Goal(atMost: 16)
         return row

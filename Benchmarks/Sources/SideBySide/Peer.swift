@@ -1,3 +1,4 @@
+import Figures
 import Foundation
 import Work
 
@@ -7,6 +8,11 @@ struct Peer {
     let name: String
     let size: Int?
     let value: Double
+
+    /// Returns the figure for a row of the same work and size.
+    func figure(for row: Row) -> Row.Other? {
+        work == row.peer && (size == nil || size == row.size) ? Row.Other(name, value) : nil
+    }
 
     /// Reads the lines of four tab-separated fields: work, name, size or `-`, value in the unit of the row.
     static func read(_ file: String) throws -> [Peer] {

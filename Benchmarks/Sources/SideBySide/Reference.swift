@@ -1,24 +1,9 @@
+import Figures
 import Glibc
 import Work
 
-/// The speed at which the machine runs, measured by loops that always do the same work.
-struct Reference {
-    /// A step of four independent chains of shifts and multiplications, in nanoseconds: it shows the clock of the
-    /// processor, and how much of it another thread on the same core leaves.
-    let arithmetic: Double
-    /// A read that misses the caches, in nanoseconds.
-    let memory: Double
-
-    /// Whether another measurement was made at the same speed. Other programs share the caches and the memory of the
-    /// machine, so `memory` varies more.
-    func isClose(to other: Reference) -> Bool {
-        let (arithmetic, memory) = (other.arithmetic / arithmetic, other.memory / memory)
-        return (0.95...1.05).contains(arithmetic) && (0.7...1.4).contains(memory)
-    }
-
-    /// The value of `arithmetic` on the machine on which the goals in nanoseconds were set.
-    static let arithmeticOfGoals = 4.5
-
+/// The loops that measure the speed of the machine.
+extension Reference {
     /// Runs the loops, for about a millisecond.
     static func measured() -> Reference {
         Reference(arithmetic: least(of: 3, steps: 40_000, arithmetic), memory: least(of: 3, steps: 600, memory))

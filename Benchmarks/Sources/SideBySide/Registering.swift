@@ -1,3 +1,4 @@
+import Figures
 import PluginABI
 import PluginHost
 import Work

@@ -1,3 +1,4 @@
+import Figures
 import Foundation
 import PluginABI
 import PluginHost
@@ -29,7 +30,7 @@ struct Replacing {
         try reached(version, host)
         var row = Row(
             "calls a second while a module is replaced", unit: "×", ours: disturbed.median / undisturbed.median)
-        row.floors = [Row.Other(name: "undisturbed", value: 1)]
+        row.floors = [Row.Other("undisturbed", 1)]
         row.goal = Goal(atLeastOfFloor: 0.95)
         return [row]
     }

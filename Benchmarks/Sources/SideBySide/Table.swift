@@ -1,3 +1,5 @@
+import Figures
+
 /// The rows as text.
 struct Table {
     let rows: [Row]

@@ -1,3 +1,4 @@
+import Figures
 import Foundation
 import PluginABI
 import PluginHost
@@ -33,7 +34,7 @@ struct Threads {
             floor.append(loops())
         }
         var row = Row("two threads, one action, against one thread", unit: "×", ours: ours.median)
-        row.floors = [Row.Other(name: "two unshared loops", value: floor.median)]
+        row.floors = [Row.Other("two unshared loops", floor.median)]
         row.goal = Goal(atLeastOfFloor: 0.95)
         return [row]
     }

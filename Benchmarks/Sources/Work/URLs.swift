@@ -1,3 +1,4 @@
+import Figures
 public import PluginABI
 import PluginHost
 

@@ -175,6 +175,8 @@ int plugin_wire_send(plugin_wire *wire, uint32_t channel, const plugin_wire_mess
 /* Waits for the turn, until the deadline at the latest: CLOCK_MONOTONIC, in nanoseconds; 0 for none. Returns
  * PLUGIN_WIRE_... */
 int plugin_wire_await(plugin_wire *wire, uint32_t channel, int64_t deadline);
+/* For the worker: waits for the answer to a request, or for a message within it. */
+void plugin_wire_await_answer(plugin_wire *wire, uint32_t channel);
 /* Returns how many messages this side has sent and received in the channels; UINT64_MAX while the number is odd in one of
  * them. A call within which the other side makes one of its own has an even number: whoever wants to know whether there
  * are calls must also look at those that run. May be called by any thread. */
