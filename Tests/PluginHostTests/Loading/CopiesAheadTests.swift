@@ -1,5 +1,6 @@
 import Foundation
 import PluginABI
+import PluginFile
 import Testing
 
 @testable import PluginHost
