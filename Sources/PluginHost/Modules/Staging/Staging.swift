@@ -25,7 +25,7 @@ final class Staging: Sendable {
         var shared: [PathKey: Copy] = [:]
         /// The numbers of the folders for copies, by the folders of the originals.
         var folders: [PathKey: Int] = [:]
-        /// The paths of copies that are in use.
+        /// The paths in these folders that must not be used for another copy.
         var taken: Set<PathKey> = []
         var work = Work()
         var isClosed = false
@@ -195,7 +195,7 @@ final class Staging: Sendable {
     /// Removes the copy of a module that was opened and is no longer used. Its mapped code remains usable, and the
     /// names of its libraries stay reserved.
     func removeFiles(of file: StagedFile) {
-        release(file.path)
+        release(file.path, wasOpened: true)
         if let folder = file.folder { try? FileManager.default.removeItem(atPath: folder) }
     }
 
@@ -207,11 +207,11 @@ final class Staging: Sendable {
         return try haveSameBytes(left.path, right.path)
     }
 
-    private func nextNumber() -> Int {
-        state.withLock { state in
-            state.lastNumber += 1
-            return state.lastNumber
-        }
+    private func nextNumber() -> Int { state.withLock { nextNumber(&$0) } }
+
+    private func nextNumber(_ state: inout State) -> Int {
+        state.lastNumber += 1
+        return state.lastNumber
     }
 
     private static func haveSameBytes(_ left: String, _ right: String) throws(PluginError) -> Bool {
@@ -223,7 +223,7 @@ final class Staging: Sendable {
 
     /// Reserves a path for the copy of a file, under the file's name. All copies in a folder have originals in the same
     /// folder, so that the dynamic linker finds none of them for a module that looks for libraries beside itself. If
-    /// the path is in use by the copy of an earlier version, another folder is used.
+    /// there is or was a copy of an earlier version, the copy gets a folder of its own.
     ///
     /// - Throws: `stagingFailed` if the folder cannot be created.
     private func reserve(_ path: String) throws(PluginError) -> String {
@@ -233,9 +233,8 @@ final class Staging: Sendable {
         let place = state.withLock { state -> String in
             let number = state.folders[PathKey(path.parentFolder), default: newNumber]
             state.folders[PathKey(path.parentFolder)] = number
-            var version = 1
-            while !state.taken.insert("\(folder.path)/\(number).\(version)/\(name)") { version += 1 }
-            return "\(folder.path)/\(number).\(version)/\(name)"
+            let place = "\(folder.path)/\(number)/\(name)"
+            return state.taken.insert(place) ? place : "\(folder.path)/\(nextNumber(&state))/\(name)"
         }
         do throws(PluginError) { try makeFolder(place.parentFolder) } catch {
             release(place)
@@ -244,10 +243,16 @@ final class Staging: Sendable {
         return place
     }
 
-    /// Removes a copy. Its path can be used again.
-    private func release(_ place: String) {
+    /// Removes a copy.
+    ///
+    /// - Parameter wasOpened: Whether the dynamic linker knows the path. It would take another file with this path for
+    ///   the same one, so the path cannot be used again.
+    private func release(_ place: String, wasOpened: Bool = false) {
         unlink(place)
-        state.withLock { _ = $0.taken.remove(PathKey(place)) }
+        let isShared = state.withLock { state in
+            wasOpened ? state.taken.contains(PathKey(place)) : state.taken.remove(PathKey(place)) != nil
+        }
+        if !isShared { rmdir(place.parentFolder) }
     }
 
     private func remove(_ place: String, _ folder: String?) {
