@@ -207,11 +207,11 @@ final class Staging: Sendable {
         return try haveSameBytes(left.path, right.path)
     }
 
-    private func nextNumber() -> Int { state.withLock { nextNumber(&$0) } }
-
-    private func nextNumber(_ state: inout State) -> Int {
-        state.lastNumber += 1
-        return state.lastNumber
+    private func nextNumber() -> Int {
+        state.withLock { state in
+            state.lastNumber += 1
+            return state.lastNumber
+        }
     }
 
     private static func haveSameBytes(_ left: String, _ right: String) throws(PluginError) -> Bool {
@@ -229,12 +229,12 @@ final class Staging: Sendable {
     private func reserve(_ path: String) throws(PluginError) -> String {
         // Swift's backtraces print the path of the copy unescaped.
         let name = path.fileName.withoutTerminalControls
-        let newNumber = nextNumber()
-        let place = state.withLock { state -> String in
+        let (newNumber, ownNumber) = (nextNumber(), nextNumber())
+        let place = state.withLock { state in
             let number = state.folders[PathKey(path.parentFolder), default: newNumber]
             state.folders[PathKey(path.parentFolder)] = number
             let place = "\(folder.path)/\(number)/\(name)"
-            return state.taken.insert(place) ? place : "\(folder.path)/\(nextNumber(&state))/\(name)"
+            return state.taken.insert(place) ? place : "\(folder.path)/\(ownNumber)/\(name)"
         }
         do throws(PluginError) { try makeFolder(place.parentFolder) } catch {
             release(place)
