@@ -270,3 +270,12 @@ struct FileScan {
         context.folders.tried.formIntersection(going)
     }
 }
+
+extension LoadedModule {
+    /// Returns whether a copy has the content of this module. The module's own copy may have been removed when the
+    /// module ended: equal digests are then sufficient, since the file is loaded again before the module runs.
+    func hasContent(of copy: StagedFile) -> Bool {
+        if !isOpen { return staged.digest == copy.digest && staged.size == copy.size }
+        return (try? Staging.sameBytes(staged, copy)) ?? isSpent
+    }
+}

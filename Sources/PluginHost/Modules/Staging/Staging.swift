@@ -230,7 +230,7 @@ final class Staging: Sendable {
         // Swift's backtraces print the path of the copy unescaped.
         let name = path.fileName.withoutTerminalControls
         let (newNumber, ownNumber) = (nextNumber(), nextNumber())
-        let place = state.withLock { state in
+        let place = state.withLock { state -> String in
             let number = state.folders[PathKey(path.parentFolder), default: newNumber]
             state.folders[PathKey(path.parentFolder)] = number
             let place = "\(folder.path)/\(number)/\(name)"
@@ -388,14 +388,5 @@ extension TrustedFolders {
                 error.code,
                 "\(module) is not loaded, because of the library \(library.path) that it needs: \(error.message)")
         }
-    }
-}
-
-extension LoadedModule {
-    /// Returns whether a copy has the content of this module. The module's own copy may have been removed when the
-    /// module ended: equal digests are then sufficient, since the file is loaded again before the module runs.
-    func hasContent(of copy: StagedFile) -> Bool {
-        if !isOpen { return staged.digest == copy.digest && staged.size == copy.size }
-        return (try? Staging.sameBytes(staged, copy)) ?? isSpent
     }
 }
