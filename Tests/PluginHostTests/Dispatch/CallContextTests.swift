@@ -243,7 +243,8 @@ import Testing
                     Action("run", .context()) { (context) async in
                         seen.withLock { $0.append(context.caller) }
                         begun.continuation.yield()
-                        for await _ in gate.stream { break }
+                        // In a task of its own, which is not cancelled with the call.
+                        await Task { for await _ in gate.stream { break } }.value
                         seen.withLock { $0.append(context.caller) }
                         gate.continuation.finish()
                         begun.continuation.finish()
