@@ -12,7 +12,7 @@ public struct Goal: Codable, Sendable {
     public var growth: Double?
     /// The name of a peer whose figure in the same run must be larger.
     public var below: String?
-    /// The row is judged only if the first floor is at most this value, in the unit of the row.
+    /// The maximum of the first floor, in the unit of the row, above which the goal can be reached, but not missed.
     public var floorAtMost: Double?
 
     public init(

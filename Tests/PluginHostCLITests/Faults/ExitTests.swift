@@ -54,6 +54,26 @@ import Testing
         #expect(outcome.errors.contains("\n  in the code of Leaver 1.0.0 (\(program.plugins)/leaver.so)\n"))
     }
 
+    @Test func `a module whose description is on the heap, as those in Swift, is named by its version`() throws {
+        var module = CModule(name: "Leaver")
+        module.code = """
+            const plugin_module *described(void);
+            const plugin_module *entry(void) __asm__("plugin_module_entry");
+            const plugin_module *entry(void) {
+                plugin_module *copy = malloc(sizeof *copy);
+                *copy = *described();
+                return copy;
+            }
+            """
+        module.actions = [("leave", "exit(3);")]
+        try module.build(into: program.plugins, as: "leaver.so", ["-Dplugin_module_entry=described"])
+        let outcome = try program.run("call", "Leaver", "leave")
+        #expect(outcome.code == 3)
+        #expect(
+            outcome.errors.contains("\n  in the code of Leaver 1.0.0 (\(program.plugins)/leaver.so)\n"),
+            "\(outcome.errors)")
+    }
+
     @Test func `a thread of a module that ends the host is named as well`() throws {
         try put(
             "start(leave, NULL); pause();",

@@ -29,8 +29,8 @@ struct StagedFile: Sendable {
     /// The size in bytes.
     let size: Int
     var image: ELFImage
-    /// The folder that was created for this copy and its libraries, and can be removed with them. `nil` if the folder
-    /// contains other modules.
+    /// The folder that was created for this copy and its libraries, and can be removed with them. `nil` if the module
+    /// has no libraries: its copy may then be in a folder with those of other modules.
     let folder: String?
     /// The paths of the originals of the libraries that were found next to it and copied with it.
     let libraries: [String]
