@@ -115,8 +115,8 @@ public final class PluginGateway: Sendable {
     ///   - connection: The connection that it came by, if it is known. Without it, a client that leaves does not cancel
     ///     its call, and ``GatewayConfiguration/Access/loopback`` refuses everybody.
     public func respond(to request: Request, connection: Connection? = nil) async -> Response {
-        let request = ReceivedRequest(request)
         let connection = connection.map(departures.find)
+        let request = ReceivedRequest(request, connection)
         var response = await response(to: request, connection)
         if let cors = configuration.cors { response = cors.allow(response, to: request) }
         return request.method == .head ? response : response.ending(with: calls, departures, connection)

@@ -9,8 +9,11 @@ final class ReceivedRequest: Sendable {
     let authority: String?
     let headers: HTTPFields
     let body: RequestBody
+    private let connected: Departures.Connected?
 
-    init(_ request: Request) {
+    /// - Parameter connection: The connection that the request came by, if it is known.
+    init(_ request: Request, _ connection: Connection?) {
+        connected = connection?.connected
         let head = request.head
         (method, path, authority, headers) = (head.method, head.path, head.authority, head.headerFields)
         body = request.body
@@ -28,4 +31,7 @@ final class ReceivedRequest: Sendable {
 
     /// Whether a body follows the head.
     var hasBody: Bool { header(.transferEncoding) != nil || (header(.contentLength) ?? "0") != "0" }
+
+    /// Whether the whole request has arrived; false if that is not known.
+    var isWhole: Bool { connected?.hasWholeRequests ?? false }
 }

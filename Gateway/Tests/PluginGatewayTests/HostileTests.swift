@@ -45,6 +45,13 @@ import Testing
         )
         #expect(answer.hasPrefix("HTTP/1.1 408 "), "\(answer)")
         #expect(answer.contains("bodyTimeout"))
+        // After a request of the same connection that has arrived to its end.
+        let whole =
+            "POST /call/C/add HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            + "Content-Length: 8\r\n\r\n{\"a\": 1}"
+        let second = try await gateway.raw(whole + whole.dropLast(4))
+        #expect(second.hasPrefix("HTTP/1.1 200 "), "\(second)")
+        #expect(second.contains("bodyTimeout"), "\(second)")
         try await gateway.end()
     }
 

@@ -81,32 +81,32 @@ extension PluginGateway {
     /// Reads the body of a request, within its limits of size and time.
     func body(of request: ReceivedRequest) async throws(Problem) -> ByteBuffer {
         let limit = configuration.bodyLimit
-        let tooLarge = Problem(.bodyTooLarge, "The body is larger than \(limit) bytes.", closes: true)
         if request.header(.contentEncoding) != nil {
             throw Problem(.unsupportedMediaType, "The body must not be encoded (Content-Encoding).", closes: true)
         }
         if let length = request.header(.contentLength).flatMap({ Int($0) }) {
-            guard length <= limit else { throw tooLarge }
+            guard length <= limit else { throw .tooLarge(limit) }
             if length == 0 { return ByteBuffer() }
         }
-        let read = ReadBody()
-        let reading = Task.immediate {
-            do {
-                read.set(.success(try await request.body.collect(upTo: limit)))
-            } catch is NIOTooManyBytesError {
-                read.set(.failure(tooLarge))
-            } catch let error as HTTPError where error.status == .contentTooLarge {
-                read.set(.failure(tooLarge))
+        // Nobody needs to wait for a body that has arrived.
+        if request.isWhole { return try await collect(request, upTo: limit) }
+        return try await bodyInTime(of: request, upTo: limit)
+    }
+
+    /// Waits for the body of a request, at most for ``GatewayConfiguration/bodyTimeout``.
+    private func bodyInTime(of request: ReceivedRequest, upTo limit: Int) async throws(Problem) -> ByteBuffer {
+        let timeout = configuration.bodyTimeout
+        let ended = EndReason()
+        let reading = Task.immediate { () async -> Result<ByteBuffer, Problem> in
+            do throws(Problem) {
+                return .success(try await collect(request, upTo: limit))
             } catch {
-                read.set(.failure(Problem(.incompleteBody, "The body is not complete.", closes: true)))
+                return .failure(error)
             }
         }
-        // In most cases, the whole body is already there, so the task has ended.
-        if let result = read.result { return try result.get() }
         bodies.withLock { $0 += 1 }
-        let timeout = configuration.bodyTimeout
         let ending = EndHandler { reason in
-            read.end(reason)
+            ended.set(reason)
             reading.cancel()
         }
         let number = calls.add(ending, until: .now + timeout)
@@ -114,18 +114,27 @@ extension PluginGateway {
             calls.remove(number)
             bodies.withLock { $0 -= 1 }
         }
-        await withTaskCancellationHandler {
+        let result = await withTaskCancellationHandler {
             await reading.value
         } onCancel: {
             reading.cancel()
         }
-        switch read.result {
-        case .success(let body)?: return body
-        case let failure:
-            if read.reason == .late {
-                throw Problem(.bodyTimeout, "The body did not arrive within \(timeout).", closes: true)
+        if case .failure = result, ended.reason == .late {
+            throw Problem(.bodyTimeout, "The body did not arrive within \(timeout).", closes: true)
+        }
+        return try result.get()
+    }
+
+    private func collect(_ request: ReceivedRequest, upTo limit: Int) async throws(Problem) -> ByteBuffer {
+        do {
+            return try await request.body.collect(upTo: limit)
+        } catch {
+            if error is NIOTooManyBytesError || (error as? HTTPError)?.status == .contentTooLarge {
+                throw .tooLarge(limit)
             }
-            if !reading.isCancelled, case .failure(let problem)? = failure { throw problem }
+            guard Task.isCancelled else {
+                throw Problem(.incompleteBody, "The body is not complete.", closes: true)
+            }
             throw Problem(
                 .hostStopping, "The gateway ended before the body had arrived.", retryAfter: 5, closes: true)
         }
@@ -148,22 +157,19 @@ extension PluginGateway {
     }
 }
 
-/// A body that is being read.
-private final class ReadBody: Sendable {
-    private struct State {
-        var result: Result<ByteBuffer, Problem>?
-        var reason: CallsInFlight.Reason?
+/// Why the reading of a body was ended; `nil` if it was not.
+private final class EndReason: Sendable {
+    private let state = Mutex<CallsInFlight.Reason?>(nil)
+
+    var reason: CallsInFlight.Reason? { state.withLock { $0 } }
+
+    func set(_ reason: CallsInFlight.Reason) { state.withLock { $0 = reason } }
+}
+
+extension Problem {
+    fileprivate static func tooLarge(_ limit: Int) -> Problem {
+        Problem(.bodyTooLarge, "The body is larger than \(limit) bytes.", closes: true)
     }
-
-    private let state = Mutex(State())
-
-    func set(_ result: Result<ByteBuffer, Problem>) { state.withLock { $0.result = result } }
-    func end(_ reason: CallsInFlight.Reason) { state.withLock { $0.reason = reason } }
-
-    /// What was read; `nil` until then.
-    var result: Result<ByteBuffer, Problem>? { state.withLock { $0.result } }
-    /// Why the reading was ended; `nil` if it was not.
-    var reason: CallsInFlight.Reason? { state.withLock { $0.reason } }
 }
 
 extension HTTPField.Name {

@@ -18,6 +18,7 @@ final class Departures: Sendable {
 
         fileprivate let channel: any Channel
         private let state = Mutex(State())
+        private let isWhole = Atomic(false)
 
         fileprivate init(_ channel: any Channel) { self.channel = channel }
 
@@ -42,6 +43,12 @@ final class Departures: Sendable {
                 return state.watched
             }
             watched?.end(.clientLeft)
+        }
+
+        /// Whether all requests whose heads have arrived have arrived to their ends. False if that is not known.
+        var hasWholeRequests: Bool {
+            get { isWhole.load(ordering: .acquiring) }
+            set { isWhole.store(newValue, ordering: .releasing) }
         }
 
         /// Whether the client is on this machine.
@@ -107,9 +114,13 @@ final class Departures: Sendable {
         }
     }
 
-    func come(_ channel: any Channel) {
+    @discardableResult func come(_ channel: any Channel) -> Connected {
         let id = ObjectIdentifier(channel)
-        state.withLock { $0.connections[id] = $0.connections[id] ?? Connected(channel) }
+        return state.withLock { state in
+            let connected = state.connections[id] ?? Connected(channel)
+            state.connections[id] = connected
+            return connected
+        }
     }
 
     /// How long clients may take to read once the gateway ends the last calls.

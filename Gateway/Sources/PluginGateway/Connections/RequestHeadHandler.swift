@@ -2,8 +2,8 @@ import NIOCore
 import NIOHTTP1
 
 /// Handles what can no longer be seen once a request has been read: the form of its target, and that its client waits
-/// before it sends the body (`Expect: 100-continue`). And that the client closes its sending half: with TLS, that cannot be
-/// seen nearer to the network.
+/// before it sends the body (`Expect: 100-continue`). Also notes whether requests have arrived to their ends, and that the
+/// client closes its sending half: with TLS, that cannot be seen nearer to the network.
 ///
 /// Used on the thread of its connection only.
 final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @unchecked Sendable {
@@ -14,10 +14,13 @@ final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @
 
     private let departures: Departures
     private let bodyLimit: Int
+    private var connected: Departures.Connected?
     /// How many requests have no complete response yet.
     private var unanswered = 0
 
     init(_ departures: Departures, bodyLimit: Int) { (self.departures, self.bodyLimit) = (departures, bodyLimit) }
+
+    func handlerAdded(context: ChannelHandlerContext) { connected = departures.come(context.channel) }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         departures.note(event, of: context.channel)
@@ -25,7 +28,12 @@ final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
+        let part = unwrapInboundIn(data)
+        guard case .head(var head) = part else {
+            if case .end = part { connected?.hasWholeRequests = true }
+            return context.fireChannelRead(data)
+        }
+        connected?.hasWholeRequests = false
         unanswered += 1
         // Not before the response to an earlier request. In that case, the client sends its body unasked, after a
         // while.
