@@ -24,6 +24,18 @@ import Testing
         }
     }
 
+    @Test func `An entry function that its hash does not lead to does not count`() throws {
+        var file = try bytes(CFixture.build(CFixture.entry, ["-Wl,--hash-style=gnu"]))
+        let hash = "plugin_module_entry".utf8.reduce(5381 as UInt32) { $0 &* 33 &+ UInt32($1) } >> 1
+        let places = stride(from: 0, to: file.count - 3, by: 4).filter { at in
+            file.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: at, as: UInt32.self) } >> 1 == hash
+        }
+        try #require(places.count == 1)
+        file[places[0] + 1] ^= 1
+        let image = try file.withUnsafeBytes { try ELFImage(reading: $0, path: "x.so") }
+        #expect(!image.exportsEntry)
+    }
+
     @Test func `Libraries with thread-local data, versions, packed and indirect relocations are accepted`() throws {
         let source = """
             _Thread_local int a = 1; int b; int *c = &b; static int f1(void) { return 1; }

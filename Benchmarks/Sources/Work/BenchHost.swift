@@ -56,7 +56,7 @@ extension PluginHost {
     /// Checks the states of all modules.
     ///
     /// - Throws: `refused`, naming a module in another state.
-    public func requireAll(_ states: Set<ModuleStatus.State>) throws {
+    public func requireAll(_ states: [ModuleStatus.State]) throws {
         for module in modules where !states.contains(module.state) {
             throw PluginError(.refused, "\(module.file) is \(module.state): \(module.error?.message ?? "no reason")")
         }

@@ -9,6 +9,8 @@ struct ELFSymbols {
     private(set) var count: UInt64?
     /// The maximum number of symbols, limited by the space in the file.
     let limit: UInt64
+    /// The hashes of the names, in the order of the symbols from `first` on; `nil` if there is no DT_GNU_HASH.
+    private var hashes: (offset: UInt64, first: UInt64)?
 
     private var file: ELFBytes { dynamic.file }
 
@@ -39,7 +41,7 @@ struct ELFSymbols {
 
     /// Returns the number of symbols from DT_GNU_HASH. Its buckets are the starts of consecutive chains, each of which
     /// ends with an odd number; the last chain ends with the last symbol.
-    private func countFromGNUHash() throws(PluginError) -> UInt64? {
+    private mutating func countFromGNUHash() throws(PluginError) -> UInt64? {
         guard let address = dynamic[.gnuHash] else { return nil }
         let start = try dynamic.table(.gnuHash, at: address, size: 16).offset
         let buckets = try file.word(at: start)
@@ -61,7 +63,10 @@ struct ELFSymbols {
         }
         if last == 0 { return nil }
         while head + (last - first) * 4 + 4 <= size, last < limit {
-            if try file.word(at: start + head + (last - first) * 4) & 1 == 1 { return last + 1 }
+            if try file.word(at: start + head + (last - first) * 4) & 1 == 1 {
+                hashes = (start + head, first)
+                return last + 1
+            }
             last += 1
         }
         throw file.damaged("its hash table (DT_GNU_HASH) is not terminated")
@@ -117,12 +122,18 @@ struct ELFSymbols {
         return Symbol(head: try file.read(UInt64.self, at: at), value: try file.read(UInt64.self, at: at + 8))
     }
 
+    /// The hash of the name of the entry function in DT_GNU_HASH.
+    private static let hashOfEntry = "plugin_module_entry".utf8.reduce(5381 as UInt32) { $0 &* 33 &+ UInt32($1) }
+
     /// Checks all symbols, and returns whether the entry function of a module is among them.
     func findEntry(count: UInt64) throws(PluginError) -> Bool {
         // Constants outside of the loop, because a large module has tens of thousands of symbols.
         let (file, segments, strings) = (dynamic.file, dynamic.segments, dynamic.strings)
         try file.check(count <= limit, else: "it uses \(count) symbols, but there is room for only \(limit)")
         let table = file.table(offset, count * 24)
+        let (hashStart, firstHashed) = hashes ?? (0, .max)
+        let hashTable = file.table(hashStart, (count - min(count, firstHashed)) * 4)
+        let hashOfEntry = Self.hashOfEntry | 1
         var found = false
         for index in 0..<count {
             let symbol = try symbol(index, of: table)
@@ -140,12 +151,13 @@ struct ELFSymbols {
                 try file.check(value <= size, else: "symbol \(index) is outside the thread-local data")
             default: try file.check(value <= segments.end, else: "symbol \(index) is outside the loaded segments")
             }
-            // dlsym finds visible global and weak functions.
-            if symbol.type == 2, symbol.binding == 1 || symbol.binding == 2, symbol.isVisible,
-                file.isString("plugin_module_entry", at: strings.offset + name)
-            {
-                found = true
+            // dlsym finds visible global and weak functions, by the hashes of their names if there are any.
+            guard symbol.type == 2, symbol.binding == 1 || symbol.binding == 2, symbol.isVisible else { continue }
+            if index >= firstHashed {
+                let hash = try hashTable.read(UInt32.self, at: hashStart + (index - firstHashed) * 4)
+                if hash | 1 != hashOfEntry { continue }
             }
+            if file.isString("plugin_module_entry", at: strings.offset + name) { found = true }
         }
         return found
     }

@@ -135,34 +135,33 @@ struct Plan {
     ///
     /// - Parameter isNeeded: Whether a module that does not serve starts even if no other module requires it.
     mutating func rest(unless isNeeded: (Candidate) -> Bool) {
-        var needed: Set<Int> = []
-        for (index, candidate) in serving.enumerated() where candidate.served != nil || isNeeded(candidate) {
-            needed.insert(index)
-        }
-        guard needed.count < serving.count else { return }
-        if needed.isEmpty {
+        var needed = serving.map { $0.served != nil || isNeeded($0) }
+        guard needed.contains(false) else { return }
+        guard needed.contains(true) else {
             (resting, serving) = (serving, [])
             return
         }
         require(from: &needed)
-        resting = serving.indices.filter { !needed.contains($0) }.map { serving[$0] }
-        serving = serving.indices.filter(needed.contains).map { serving[$0] }
+        resting = serving.indices.filter { !needed[$0] }.map { serving[$0] }
+        serving = serving.indices.filter { needed[$0] }.map { serving[$0] }
     }
 
     /// Adds the modules that these modules require, directly or indirectly.
-    private func require(from needed: inout Set<Int>) {
+    ///
+    /// - Parameter needed: Whether each module of ``serving`` is needed.
+    private func require(from needed: inout [Bool]) {
         var active = others
         active?.areServing = true
         var provisions = Provisions(besides: active)
-        for index in needed { provisions.add(serving[index].outline) }
-        var open = needed.filter { serving[$0].served == nil }.sorted()
+        for index in serving.indices where needed[index] { provisions.add(serving[index].outline) }
+        var open = serving.indices.filter { needed[$0] && serving[$0].served == nil }
         while let index = open.popLast() {
             for requirement in serving[index].outline.requirements where !provisions.satisfies(requirement) {
                 let provider = serving.indices.first {
-                    !needed.contains($0) && serving[$0].outline.provides(requirement)
+                    !needed[$0] && serving[$0].outline.provides(requirement)
                 }
                 guard let provider else { continue }
-                needed.insert(provider)
+                needed[provider] = true
                 provisions.add(serving[provider].outline)
                 open.append(provider)
             }

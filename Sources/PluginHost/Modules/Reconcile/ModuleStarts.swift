@@ -33,7 +33,7 @@ struct ModuleStarts: Sendable {
 
     /// The reasons why the modules in ``slow`` cannot be served yet.
     var reasons: [ObjectIdentifier: PluginError] {
-        slow.filter { $0.value.outcome == nil }.mapValues(\.reason)
+        slow.isEmpty ? [:] : slow.filter { $0.value.outcome == nil }.mapValues(\.reason)
     }
 
     /// The modules that are still starting, and without which earlier changes continued.

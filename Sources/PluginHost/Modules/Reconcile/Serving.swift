@@ -11,7 +11,7 @@ struct Serving: Sendable {
     /// The modules that were removed most recently, with the reasons, for error messages.
     private var departed: [(module: ModuleOutline, reason: String)] = []
 
-    var all: [Served] { program + modules.values }
+    var all: [Served] { modules.isEmpty ? program : program + modules.values }
 
     var isEmpty: Bool { program.isEmpty && modules.isEmpty }
 

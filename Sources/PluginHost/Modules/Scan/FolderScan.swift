@@ -55,7 +55,9 @@ struct FolderScan {
         // alternated, the start time would grow with the square of the number of modules.
         context.folders.reserveCapacity(entries.count)
         let intake = FileScan(context: context)
-        for file in intake.open(entries.compactMap { due($0, in: folder) }) { intake.finish(file) }
+        let files = entries.compactMap { due($0, in: folder) }
+        if !files.isEmpty { FirstUses.make(context.hooks) }
+        for file in intake.open(files) { intake.finish(file) }
         if hasChanges { retryLacking(failed, intake) }
     }
 
