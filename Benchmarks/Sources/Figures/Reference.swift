@@ -1,6 +1,6 @@
 /// The speed at which the machine runs, measured by loops that always do the same work.
 public struct Reference: Sendable, Codable {
-    /// A step of four independent chains of shifts and multiplications, in nanoseconds: it shows the clock of the
+    /// A step of four independent chains of four multiplications each, in nanoseconds: it shows the clock of the
     /// processor, and how much of it another thread on the same core leaves.
     public let arithmetic: Double
     /// A read that misses the caches, in nanoseconds.
