@@ -30,10 +30,10 @@ extension Comparison {
     }
 
     /// A call through three processes: the host calls a module, which calls another one, which calls the first again.
+    /// It has no goal, because the scheduler places the threads in one of two ways, which differ by a factor of three.
     private static func there(_ host: PluginHost) -> Comparison {
         let parameters: Parameters = ["n": 7]
-        return Comparison("isolated: A asks B asks A", goal: Goal(atMost: 30_000, floorAtMost: 150), floors: [turn]) {
-            count in
+        return Comparison("isolated: A asks B asks A", floors: [turn]) { count in
             var sum = 0
             for _ in 0..<count { sum &+= try host.perform("Bench", "askCaller", parameters).int ?? 0 }
             keep(sum)
