@@ -116,10 +116,11 @@ public struct Row: Codable, Sendable {
     /// The units that are times.
     static let nanoseconds = ["ns": 1, "µs": 1e3, "ms": 1e6]
 
-    /// Adds the speed of the machine before and after the work of a row.
+    /// Adds the speed of the machine before and after the work of a row. Sizes and ratios do not depend on it, nor do
+    /// times that are compared with those of a floor, because the two alternate.
     public mutating func refer(to before: Reference, _ after: Reference) {
-        if !before.isClose(to: after) { disturbance = Self.changedSpeed }
         guard let unit = Self.nanoseconds[unit] else { return }
+        if !before.isClose(to: after), goal.timesFloor == nil { disturbance = Self.changedSpeed }
         steps = Sample(time: low * unit, before: before, after: after).steps
     }
 

@@ -77,7 +77,8 @@ struct Isolated {
     /// The time from the start of a process until it has described its module, the time of the whole restart, and the
     /// memory that only this process uses.
     private func starts() throws -> [Row] {
-        try [("PlainModule", "C", 3.0), ("BenchModule", "Swift", 10.0)].flatMap { module, language, limit in
+        // 3 and 10 ms where the program that does nothing takes 0.69 ms.
+        try [("PlainModule", "C", 4.35), ("BenchModule", "Swift", 14.5)].flatMap { module, language, limit in
             let temporary = TemporaryFolder()
             let folder = temporary.folder("plugins")
             try FileManager.default.copyItem(
@@ -100,7 +101,7 @@ struct Isolated {
             let floors = [Row.Other("posix_spawn of a program that does nothing", of: floor)]
             var start = Row("isolated module in \(language), start to described", unit: "ms", of: starts)
             start.floors = floors
-            start.goal = Goal(atMost: limit)
+            start.goal = Goal(timesFloor: limit)
             var restart = Row("isolated module in \(language), restart", unit: "ms", of: restarts)
             restart.floors = floors
             var own = Row("isolated module in \(language), private memory", unit: "KiB", of: memory)

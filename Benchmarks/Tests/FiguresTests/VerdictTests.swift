@@ -59,12 +59,24 @@ import Testing
         #expect(verdict(row(Goal(below: "Other"), samples([1], speed))) == "not judged: Other is missing")
     }
 
-    @Test(arguments: [(49.0, "reached"), (90, "not judged: the machine changed its speed"), (201, "MISSED")])
-    func `While the speed changes, only figures far from the goal are judged`(time: Double, verdict: String) {
-        var row = Row("work", unit: "KiB", ours: time)
+    @Test(arguments: [(74.0, "reached"), (100, "not judged: the machine changed its speed"), (310, "MISSED")])
+    func `While the speed changes, only times far from the goal are judged`(time: Double, verdict: String) {
+        var row = Row("work", unit: "ms", ours: time)
         row.goal = Goal(atMost: 100)
         row.refer(to: speed, slower)
         #expect(self.verdict(row) == verdict)
+    }
+
+    @Test func `Sizes, ratios and floors do not depend on the speed`() {
+        var (size, share, time) = (
+            Row("work", unit: "KiB", ours: 90), Row("work", unit: "×", ours: 2), Row("work", unit: "ms", ours: 90)
+        )
+        (size.goal, share.goal, time.goal) = (Goal(atMost: 100), Goal(atLeast: 1), Goal(timesFloor: 1.5))
+        time.floors = [Row.Other("floor", 100)]
+        for var row in [size, share, time] {
+            row.refer(to: speed, slower)
+            #expect(verdict(row) == "reached")
+        }
     }
 
     @Test func `Beside other programs, only figures far from the goal are judged`() {
