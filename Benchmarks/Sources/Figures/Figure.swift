@@ -1,5 +1,5 @@
 /// One repetition of a piece of work.
-public struct Sample: Sendable, Codable {
+public struct Sample: Sendable {
     /// The time of one call, in nanoseconds.
     public let time: Double
     let before: Reference
@@ -16,7 +16,7 @@ public struct Sample: Sendable, Codable {
 }
 
 /// The repetitions of one piece of work.
-public struct Figure: Sendable, Codable {
+public struct Figure: Sendable {
     public let samples: [Sample]
 
     public init(_ samples: [Sample]) { self.samples = samples }

@@ -1,5 +1,5 @@
 /// The speed at which the machine runs, measured by loops that always do the same work.
-public struct Reference: Sendable, Codable {
+public struct Reference: Sendable {
     /// A step of four independent chains of four multiplications each, in nanoseconds: it shows the clock of the
     /// processor, and how much of it another thread on the same core leaves.
     public let arithmetic: Double

@@ -25,16 +25,6 @@ public struct Row: Codable, Sendable {
     public var growth: Double?
     /// The verdict in words; empty if the row has no goal.
     public private(set) var verdict = ""
-    /// The repetitions that the figures are from; nil if there are none, or the row is complete.
-    private var repeated: Repeated?
-
-    private struct Repeated: Codable {
-        let share: Int
-        let names: [String]
-        let figures: [Figure]
-        let floors: Int
-        let repetitions: Int
-    }
 
     public struct Other: Codable, Sendable {
         public let name: String
@@ -90,26 +80,6 @@ public struct Row: Codable, Sendable {
         if !figures.allSatisfy({ $0.figure.isSteady(of: repetitions) }) { disturbance = Self.changedSpeed }
         self.floors = Array(others.dropFirst().prefix(floors))
         peers = Array(others.dropFirst(1 + floors))
-        repeated = Repeated(
-            share: share, names: figures.map(\.name), figures: figures.map(\.figure), floors: floors,
-            repetitions: repetitions)
-    }
-
-    /// The same row from several processes, as one with the repetitions of all of them. The first call is that of the
-    /// first process.
-    ///
-    /// - Parameter rows: At least one row; if there are several, all consist of repetitions.
-    public static func pooled(_ rows: [Row]) -> Row {
-        let parts = rows.compactMap(\.repeated)
-        guard rows.count > 1, parts.count == rows.count else { return rows[0] }
-        let figures = parts[0].names.enumerated().map { index, name in
-            (name: name, figure: Figure(parts.flatMap { $0.figures[index].samples }))
-        }
-        var row = Row(
-            rows[0].what, size: rows[0].size, unit: rows[0].unit, share: parts[0].share, of: figures,
-            floors: parts[0].floors, repetitions: parts.reduce(0) { $0 + $1.repetitions })
-        (row.first, row.peer, row.goal) = (rows[0].first, rows[0].peer, rows[0].goal)
-        return row
     }
 
     private static let changedSpeed = "the machine changed its speed"
@@ -143,6 +113,5 @@ public struct Row: Codable, Sendable {
             if goal.growth != nil { disturbance = disturbance ?? smallest.disturbance }
         }
         verdict = judged
-        repeated = nil
     }
 }

@@ -7,15 +7,6 @@ enum Group: String, CaseIterable {
     case calls, asynchronous, payloads, urls, matching, registering, services, events, threads, replacing, start, memory
     case known, arrival, isolated
 
-    /// In how many processes the rows are measured. The system places the memory of each process differently, and some
-    /// take 1.3 times as long as others for the same calls.
-    var processes: Int {
-        switch self {
-        case .calls, .asynchronous, .payloads, .urls, .services, .events: 6
-        default: 1
-        }
-    }
-
     func rows(_ effort: Effort) throws -> [Row] {
         let sizes = effort.isCheck ? [10] : [10, 1_000, 10_000]
         switch self {

@@ -38,7 +38,6 @@ struct Main {
         case "group" where rest.count > 1:
             guard let group = Group(rawValue: rest[0]) else { throw Failure("There is no group \(rest[0]).") }
             var effort = rest[1] == "check" ? Effort.check : Effort()
-            if rest[1] != "check", group.processes > 1 { effort.repetitions = 6 }
             if rest.count > 2 { effort.peers = try PeerPrograms(rest[2]) }
             let rows = try group.rows(effort)
             print(String(decoding: try JSONEncoder().encode(rows), as: UTF8.self))
@@ -49,15 +48,16 @@ struct Main {
     }
 
     private static func rows(of group: Group, isCheck: Bool, _ peers: String? = nil) throws -> [Row] {
-        let arguments = ["group", group.rawValue, isCheck ? "check" : "full"] + [peers].compactMap(\.self)
-        let tables = try (0..<(isCheck ? 1 : group.processes)).map { _ in
-            try JSONDecoder().decode([Row].self, from: Data(try Program.run(arguments).utf8))
-        }
-        return tables[0].indices.map { index in Row.pooled(tables.map { $0[index] }) }
+        let text = try Program.run(["group", group.rawValue, isCheck ? "check" : "full"] + [peers].compactMap(\.self))
+        return try JSONDecoder().decode([Row].self, from: Data(text.utf8))
     }
 
     /// Runs the groups, each in a process of its own, and prints the table.
     private static func show(_ arguments: [String]) throws {
+        if !Program.fixPlacement() {
+            FileHandle.standardError.write(
+                Data("SideBySide: Memory is placed at random here, so calls can take 1.3 times as long.\n".utf8))
+        }
         var (arguments, json, peers) = (arguments[...], String?.none, String?.none)
         var groups: [Group] = []
         while let argument = arguments.popFirst() {

@@ -25,6 +25,15 @@ enum Program {
         return String(decoding: data, as: UTF8.self)
     }
 
+    /// Has the kernel place the memory of all programs that are started from now on as it always does without
+    /// randomization, so that figures can be compared. Returns false if the system does not allow it.
+    static func fixPlacement() -> Bool {
+        guard let function = dlsym(nil, "personality") else { return false }
+        let personality = unsafeBitCast(function, to: (@convention(c) (UInt) -> Int32).self)
+        let present = personality(0xFFFF_FFFF)
+        return present >= 0 && personality(UInt(present) | 0x0004_0000) >= 0  // ADDR_NO_RANDOMIZE
+    }
+
     private static let startedByUs = "SIDEBYSIDE_PARENT"
 
     /// Ends this process, and removes what it has made, on a signal, or when the process that started it has ended.
