@@ -67,9 +67,15 @@ struct ObservationTests {
         let member = try await fleet.start("host1")
         #expect(await becomesTrue { try await fleet.control.snapshot().hosts.count == 1 })
         let gateway = member.gateway
-        _ = try await fleet.control.rollOut("Good", try fleet.release("2.0.0"), drain: 0, soak: 1, limits: .init())
+        _ = try await fleet.control.rollOut("Good", try fleet.release("2.0.0"), drain: 0, soak: 10, limits: .init())
         #expect(await becomesTrue { try await fleet.control.snapshot().rollout?.steps["host1"]?.state == .observing })
-        let calls = (0..<25).map { _ in Task { await Self.call(gateway) } }
+        // The observation begins a moment after it is announced, and only calls that begin later count.
+        var calls: [Task<Int, Never>] = []
+        for _ in 0..<12 {
+            calls += (0..<5).map { _ in Task { await Self.call(gateway) } }
+            try await Task.sleep(for: .milliseconds(250))
+            guard try await fleet.control.snapshot().rollout?.state == .running else { break }
+        }
         let end = try #require(try await fleet.end(.rollingBack))
         #expect(end.reason?.contains(" calls ") == true, "\(end)")
         try Data().write(to: URL(filePath: gate))
