@@ -21,6 +21,9 @@ public struct Row: Codable, Sendable {
     public var peer: String?
     public var peers: [Other] = []
     public var goal = Goal()
+    /// Figures that differ from a goal by no more than this factor are not told apart from it, since two runs of the
+    /// same build differ by as much. 1 or more.
+    public var margin = 1.05
     /// Ours divided by ours at the smallest size.
     public var growth: Double?
     /// The verdict in words; empty if the row has no goal.

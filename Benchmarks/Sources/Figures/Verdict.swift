@@ -1,7 +1,4 @@
 extension Row {
-    /// Figures that differ from a goal by no more than this factor are not told apart from it, since two runs of the
-    /// same build differ by as much.
-    static let margin = 1.05
     /// The factor for rows during which the machine changed its speed, whose two speeds differ by less, or was disturbed.
     static let disturbedMargin = 2.0
 
@@ -52,14 +49,14 @@ extension Row {
         if conditions.isEmpty { return "" }
         if let obstacle = conditions.compactMap(\.obstacle).first { return "not judged: \(obstacle)" }
         let excess = conditions.compactMap(\.excess).max() ?? 0
-        let margin = disturbance == nil ? Self.margin : Self.disturbedMargin
+        let margin = disturbance == nil ? self.margin : Self.disturbedMargin
         if excess < 1 / margin { return "reached" }
         // A floor that is too slow makes ours slower, never faster.
         if let limit = goal.floorAtMost, let floor = floors.first, floor.value > limit {
             return "not judged: \(floor.name) > \(Row.text(limit)) \(unit)"
         }
         if excess > margin { return "MISSED" }
-        return disturbance.map { "not judged: \($0)" } ?? "within 5 %"
+        return disturbance.map { "not judged: \($0)" } ?? "within \(Int((100 * (margin - 1)).rounded())) %"
     }
 }
 

@@ -76,6 +76,7 @@ extension Effort {
             what, size: size, unit: "ms", of: Array(zip(works.map(\.0), figures)), floors: floors.count,
             repetitions: repetitions)
         if others.disturb { row.disturbance = OtherPrograms.text }
+        row.margin = 1.1
         return row
     }
 

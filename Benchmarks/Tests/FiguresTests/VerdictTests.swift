@@ -26,6 +26,13 @@ import Testing
         #expect(self.verdict(row(Goal(atMost: 100), samples([time], speed))) == verdict)
     }
 
+    @Test(arguments: [(90.0, "reached"), (92, "within 10 %"), (109, "within 10 %"), (111, "MISSED")])
+    func `Work that differs more between runs has a larger margin`(time: Double, verdict: String) {
+        var row = row(Goal(atMost: 100), samples([time], speed))
+        row.margin = 1.1
+        #expect(self.verdict(row) == verdict)
+    }
+
     @Test func `A goal in nanoseconds refers to the speed at which it was set`() {
         #expect(verdict(row(Goal(atMost: 100), samples([180], slower))) == "reached")
         #expect(verdict(row(Goal(atMost: 1), samples([1_800_000], slower), unit: "ms")) == "reached")
