@@ -57,6 +57,17 @@ import Testing
         #expect(copies.sorted() == [first, other].map(\.path.fileName).sorted())
     }
 
+    @Test func `The other thread copies ahead while nobody waits, and goes on when copies are taken`() throws {
+        let paths = try modules(30)
+        let ahead = CopiesAhead(paths, staging, checkTrust: true, Profiler())
+        defer { ahead.end() }
+        for index in paths.indices {
+            _ = try staged(index, ahead)
+            #expect(eventually { staging.work.copies >= min(index + 5, paths.count) })
+            #expect(staging.work.copies <= index + 9)
+        }
+    }
+
     @Test func `A file that has changed since it was copied ahead is copied again`() throws {
         let paths = try modules(10)
         let ahead = CopiesAhead(paths, staging, checkTrust: true, Profiler())

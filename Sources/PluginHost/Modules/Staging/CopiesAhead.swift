@@ -3,8 +3,9 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// Copies the files of modules in batches, on this thread and one other. While this thread opens the files of a batch, the
-/// other one copies those of the next. Files are taken in order; some may be skipped. Used on one thread.
+/// Copies the files of modules, on this thread and one other. The other thread copies files ahead while this one opens
+/// those that have been copied; this one copies, too, as long as the file that it wants is not there. Files are taken in
+/// order; some may be skipped. Used on one thread.
 final class CopiesAhead {
     private typealias Copied = Result<Staging.Begun?, PluginError>
 
@@ -16,12 +17,25 @@ final class CopiesAhead {
             /// The end of the files that may be copied.
             var end = 0
             var copies: [Int: Copied] = [:]
+            /// The file that the other thread copies.
+            var copying: Int?
+            /// The file for whose copy this thread waits.
+            var awaited: Int?
+            /// Whether the other thread sleeps until it is woken.
+            var isAsleep = false
             var isOver = false
+
+            /// Returns the next file to copy.
+            mutating func takeNext() -> Int? {
+                guard next < end else { return nil }
+                defer { next += 1 }
+                return next
+            }
         }
 
         let state = Mutex(State())
-        let wanted = DispatchSemaphore(value: 0)
-        let finished = DispatchSemaphore(value: 0)
+        let wake = DispatchSemaphore(value: 0)
+        let isThere = DispatchSemaphore(value: 0)
         private let paths: [String]
         private let staging: Staging
         private let checkTrust: Bool
@@ -29,14 +43,6 @@ final class CopiesAhead {
 
         init(_ paths: [String], _ staging: Staging, _ checkTrust: Bool, _ profiler: Profiler) {
             (self.paths, self.staging, self.checkTrust, self.profiler) = (paths, staging, checkTrust, profiler)
-        }
-
-        /// Copies files until there are no more that may be copied.
-        func copy() {
-            while let index = next() {
-                let copied = copy(index)
-                state.withLock { $0.copies[index] = copied }
-            }
         }
 
         func copy(_ index: Int) -> Copied {
@@ -54,48 +60,66 @@ final class CopiesAhead {
             FileIdentity(path: paths[index]) != begun.identity
         }
 
-        private func next() -> Int? {
-            state.withLock { state in
-                guard state.next < state.end else { return nil }
-                defer { state.next += 1 }
-                return state.next
-            }
-        }
-
-        /// Copies what is wanted, until the end.
+        /// Copies files on the other thread, until the end.
         func serve() {
             while true {
-                wanted.wait()
-                if state.withLock(\.isOver) { return }
-                copy()
-                finished.signal()
+                let (index, isOver) = state.withLock { state in
+                    state.copying = state.takeNext()
+                    state.isAsleep = state.copying == nil
+                    return (state.copying, state.isOver)
+                }
+                if let index {
+                    let copied = copy(index)
+                    let isAwaited = state.withLock { state in
+                        state.copies[index] = copied
+                        state.copying = nil
+                        defer { if state.awaited == index { state.awaited = nil } }
+                        return state.awaited == index
+                    }
+                    if isAwaited { isThere.signal() }
+                } else if isOver {
+                    return
+                } else {
+                    wake.wait()
+                }
             }
         }
     }
 
-    /// The number of files in a batch. Twice as many may have been copied and not taken.
-    private static let batch = 8
+    /// How many files after the one that is wanted may have been copied.
+    private static let ahead = 8
 
     private let count: Int
     private let staging: Staging
     private let shared: Shared
-    private let hasThread: Bool
-    /// The end of the batches that have been copied.
-    private var copied = 0
-    /// Whether the other thread has been told to copy.
-    private var isCopying = false
 
     /// - Parameter profiler: Measures how long each copy takes.
     init(_ paths: [String], _ staging: Staging, checkTrust: Bool, _ profiler: Profiler) {
         (count, self.staging) = (paths.count, staging)
         let shared = Shared(paths, staging, checkTrust, profiler)
         self.shared = shared
-        hasThread = paths.count > 1 && DetachedThread.tryStart("pluginhost.copy", shared.serve) == 0
+        // Without another thread, this one makes all copies.
+        if paths.count > 1 { _ = DetachedThread.tryStart("pluginhost.copy", shared.serve) }
     }
 
     /// Waits until a file has been copied.
     func prepare(_ index: Int) {
-        while copied <= index { copyBatch() }
+        permit(min(index + 1 + Self.ahead, count))
+        while true {
+            let (isThere, next) = shared.state.withLock { state -> (Bool, Int?) in
+                guard state.copies[index] == nil else { return (true, nil) }
+                let next = state.takeNext()
+                if next == nil { state.awaited = index }
+                return (false, next)
+            }
+            if isThere { return }
+            if let next {
+                let copied = shared.copy(next)
+                shared.state.withLock { $0.copies[next] = copied }
+            } else {
+                shared.isThere.wait()
+            }
+        }
     }
 
     /// Returns the copy of a file. Each must be taken at most once. A file that has changed since it was copied is
@@ -110,40 +134,26 @@ final class CopiesAhead {
         return try shared.copy(index).get()
     }
 
-    private func copyBatch() {
-        if copied == 0 { wantNext() }
-        shared.copy()
-        join()
-        copied = shared.state.withLock(\.end)
-        wantNext()
-    }
-
-    /// Lets the other thread copy the next batch.
-    private func wantNext() {
-        let hasMore = shared.state.withLock { state in
-            state.end = min(state.end + Self.batch, count)
-            return state.next < state.end
+    /// Permits copies of the files before `end`. The other thread is woken if it has a few to copy, or the last ones.
+    private func permit(_ end: Int) {
+        let wakes = shared.state.withLock { state in
+            state.end = max(state.end, end)
+            let left = state.end - state.next
+            guard state.isAsleep, left > (state.end == count ? 0 : Self.ahead / 2) else { return false }
+            state.isAsleep = false
+            return true
         }
-        guard hasThread, hasMore else { return }
-        isCopying = true
-        shared.wanted.signal()
-    }
-
-    /// Waits until the other thread has copied what it has begun with.
-    private func join() {
-        guard isCopying else { return }
-        shared.finished.wait()
-        isCopying = false
+        if wakes { shared.wake.signal() }
     }
 
     /// Ends the other thread, and removes the copies that were not taken.
     func end() {
-        shared.state.withLock { $0.end = $0.next }
-        join()
-        if hasThread {
-            shared.state.withLock { $0.isOver = true }
-            shared.wanted.signal()
+        let (wakes, waits) = shared.state.withLock { state in
+            (state.end, state.isOver, state.awaited) = (state.next, true, state.copying)
+            return (state.isAsleep, state.copying != nil)
         }
+        if wakes { shared.wake.signal() }
+        if waits { shared.isThere.wait() }
         let rest = shared.state.withLock { state in
             defer { state.copies = [:] }
             return state.copies.values
