@@ -78,7 +78,7 @@ extension PluginHost {
         // A module of another toolchain can be described, although it cannot be run.
         let loader = ModuleLoader(
             journal: nil, allowsOtherToolchains: true, scheme: RoutePattern.unknownScheme)
-        return try report(try loader.load(staged, try loader.open(staged)), staged, file)
+        return try report(try loader.load(staged, of: nil), staged, file)
     }
 
     /// Reads a file as ``inspect(file:trustsEveryone:)`` does, but runs its code in a scan process. For programs that

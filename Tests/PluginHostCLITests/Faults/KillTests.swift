@@ -93,6 +93,23 @@ import Testing
         #expect(try program.run("list", "--json").module("good.so")?["state"] == "active")
     }
 
+    @Test func `A file whose description is read while another one ends the host is not under suspicion`() throws {
+        let program = try HostProgram()
+        // Reading ten thousand routes takes tens of milliseconds.
+        let routes = (0..<10_000).map { #"{"pattern": "app://wide/\#($0)", "action": "Wide/answer"}"# }
+        try CModule(name: "Wide", moreManifest: #""routes": [\#(routes.joined(separator: ", "))],"#)
+            .build(into: program.plugins, as: "a.so")
+        try CModule(
+            name: "Leaving", code: "#include <sys/syscall.h>\n#include <unistd.h>",
+            entry: "usleep(5000); syscall(SYS_exit_group, 7);"
+        )
+        .build(into: program.plugins, as: "b.so")
+        #expect(try program.start("run").wait().code == 7)
+        let list = try program.run("list", "--json")
+        #expect(list.module("a.so")?["state"] == "active", "\(list.output)")
+        #expect(list.module("b.so")?["state"] == "quarantined", "\(list.output)")
+    }
+
     @Test func `A module that kills the host by a fatal signal is not tried again`() throws {
         let program = try HostProgram()
         try CModule(setUp: "__builtin_trap();").build(into: program.plugins, as: "dying.so")

@@ -24,7 +24,7 @@ final class Journal: Sendable {
     enum Step: String, Sendable {
         /// `dlopen`, which runs initialisers.
         case opening
-        /// Calling the entry function, and reading the description that it returns.
+        /// Calling the entry function.
         case entry
         /// `activate`, `setUp`, `resume` and `init`; `tearDown` and `deactivate` if the start fails.
         case activation

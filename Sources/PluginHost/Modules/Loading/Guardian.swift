@@ -12,22 +12,26 @@ struct Guardian: Sendable {
     let whenSilent: @Sendable () -> Void
     let log: @Sendable (LogEntry) -> Void
 
-    /// Runs `body` and returns its result, or `nil` if it does not return within the timeout.
+    /// Begins to run `body`. The function that is returned waits for its result, and returns `nil` if `body` does not
+    /// return within the timeout. It must be called.
     ///
     /// - Parameters:
     ///   - subject: A description of `body` for the log.
     ///   - consequence: What else is affected while `body` runs, for the log.
     /// - Throws: `outOfResources`.
-    func run<Result: Sendable>(
+    func begin<Result: Sendable>(
         _ subject: String, consequence: String, _ body: @escaping @Sendable () -> Result
-    ) throws(PluginError) -> Result? {
-        try runner.run(
-            for: owner,
-            Patience(
-                subject: subject, module: nil, timeout: timeout, consequence: consequence, silence: silence
-            ) { entry in
-                log(entry)
-                whenSilent()
-            }, body)
+    ) throws(PluginError) -> () -> Result? {
+        let running = try runner.begin(for: owner, body)
+        return {
+            runner.wait(
+                for: running,
+                Patience(
+                    subject: subject, module: nil, timeout: timeout, consequence: consequence, silence: silence
+                ) { entry in
+                    log(entry)
+                    whenSilent()
+                })
+        }
     }
 }

@@ -9,7 +9,7 @@ import Synchronization
 /// another thread.
 final class HookRunner: Sendable {
     /// A thread and its next function. It ends if it is woken without a function.
-    private final class Worker: Sendable {
+    fileprivate final class Worker: Sendable {
         let work = Mutex<(@Sendable () -> Void)?>(nil)
         let isWanted = DispatchSemaphore(value: 0)
         /// Used by the worker's thread.
@@ -39,7 +39,7 @@ final class HookRunner: Sendable {
     }
 
     /// The slot for an idle worker.
-    private final class Idle: Sendable {
+    fileprivate final class Idle: Sendable {
         private let worker = Mutex<Worker?>(nil)
 
         func take() -> Worker? { worker.withLock { $0.take() } }
@@ -74,9 +74,15 @@ final class HookRunner: Sendable {
         plugin_host_hook_owner() == UInt(bitPattern: owner)
     }
 
-    private final class Answer<Result: Sendable>: Sendable {
+    fileprivate final class Answer<Result: Sendable>: Sendable {
         let result = Mutex<Result?>(nil)
         let isThere = DispatchSemaphore(value: 0)
+    }
+
+    /// A function that runs on another thread. It must be waited for.
+    struct Running<Result: Sendable> {
+        fileprivate let worker: Worker
+        fileprivate let answer: Answer<Result>
     }
 
     /// Runs `body` on another thread, waits for it and returns its result, or `nil` if it does not return in time.
@@ -88,6 +94,15 @@ final class HookRunner: Sendable {
     func run<Result: Sendable>(
         for owner: ObjectIdentifier, _ patience: Patience, _ body: @escaping @Sendable () -> Result
     ) throws(PluginError) -> Result? {
+        wait(for: try begin(for: owner, body), patience)
+    }
+
+    /// Begins to run `body` on another thread.
+    ///
+    /// - Throws: `outOfResources` if no thread can be started; `body` then does not run.
+    func begin<Result: Sendable>(
+        for owner: ObjectIdentifier, _ body: @escaping @Sendable () -> Result
+    ) throws(PluginError) -> Running<Result> {
         let worker = if let idle = idle.take() { idle } else { try Worker(idle) }
         let answer = Answer<Result>()
         worker.begin {
@@ -96,6 +111,12 @@ final class HookRunner: Sendable {
             answer.result.withLock { $0 = result }
             answer.isThere.signal()
         }
+        return Running(worker: worker, answer: answer)
+    }
+
+    /// Waits for a function and returns its result, or `nil` if it does not return in time.
+    func wait<Result: Sendable>(for running: Running<Result>, _ patience: Patience) -> Result? {
+        let answer = running.answer
         let isThere =
             look.sees(answer.isThere)
             || patience.wait { deadline in
@@ -103,10 +124,10 @@ final class HookRunner: Sendable {
                 return waits.wait(for: answer.isThere, until: deadline) { answer.result.withLock { $0 != nil } }
             }
         guard isThere else {
-            worker.end()  // The thread ends when `body` returns after all.
+            running.worker.end()  // The thread ends when the function returns after all.
             return nil
         }
-        idle.put(worker)
+        idle.put(running.worker)
         return answer.result.withLock { $0 }
     }
 }

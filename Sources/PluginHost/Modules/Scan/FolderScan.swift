@@ -57,7 +57,7 @@ struct FolderScan {
         let intake = FileScan(context: context)
         let files = entries.compactMap { due($0, in: folder) }
         if !files.isEmpty { FirstUses.make(context.hooks) }
-        for file in intake.open(files) { intake.finish(file) }
+        intake.finish(intake.open(files))
         if hasChanges { retryLacking(failed, intake) }
     }
 

@@ -29,20 +29,20 @@ struct FileScan {
     /// Loads files again, as if they were new.
     func loadAgain(_ records: [FileRecord]) {
         let records = records.map { FileRecord(path: $0.path, folder: $0.folder, identity: $0.identity) }
-        for file in open(records) { finish(file) }
+        finish(open(records))
     }
 
     /// Loads a file again although its content is unchanged, since the module has run and its globals no longer have
     /// their initial values.
     func reload(_ path: String) {
         guard let record = context.folders.records[path] else { return }
-        for file in open([record], evenIfSame: true) { finish(file) }
+        finish(open([record], evenIfSame: true))
     }
 
     /// Opens the files of known modules, since the modules start now.
     func openKnown(_ paths: [String]) {
         let records = paths.compactMap { context.folders.records[$0] }
-        for file in open(records, evenIfSame: true) { finish(file) }
+        finish(open(records, evenIfSame: true))
     }
 
     /// Stages and opens files. Returns those for which there is more to do. If they are scanned first, all are staged
@@ -190,13 +190,30 @@ struct FileScan {
         FolderUpdate(context).run([])
     }
 
-    /// Calls the entry function of an opened file and checks the description. An error is stored in the file's record.
-    func finish(_ file: OpenedFile) {
+    /// Calls the entry functions of opened files and checks the descriptions. While one is checked, the next function
+    /// runs. Errors are stored in the files' records.
+    func finish(_ files: [OpenedFile]) {
+        var files = files.makeIterator()
+        var next = files.next().map { ($0, enter($0)) }
+        while let (file, waiting) = next {
+            let entered = waiting.map { wait in
+                context.core.profiler.measure(.loading, file.record.path, wait)
+            }
+            next = files.next().map { ($0, enter($0)) }
+            finish(file, entered)
+        }
+        context.starts.opened = nil
+    }
+
+    private func enter(_ file: OpenedFile) -> Result<() -> ModuleLoader.Entered, PluginError> {
+        context.starts.opened = .init(path: file.record.path)
+        return Result { () throws(PluginError) in try disk.loader.enter(file.staged, file.code) }
+    }
+
+    private func finish(_ file: OpenedFile, _ entered: Result<ModuleLoader.Entered, PluginError>) {
         context.core.profiler.measure(.loading, file.record.path) {
-            context.starts.opened = .init(path: file.record.path)
-            defer { context.starts.opened = nil }
             do throws(PluginError) {
-                let module = try disk.loader.load(file.staged, file.code)
+                let module = try disk.loader.load(file.staged, try entered.get())
                 if let known = context.folders.records[file.record.path]?.module, !known.isOpen,
                     known.staged.digest == file.staged.digest, known.name == module.name
                 {

@@ -99,7 +99,7 @@ struct Rollback {
                     throw failure
                 }
                 let name = findings?.names[staged.number] ?? kept.module
-                let module = try loader.load(staged, try loader.open(staged, of: name))
+                let module = try loader.load(staged, of: name)
                 guard module.outline.name == kept.module else {
                     throw PluginError(
                         .conflict,
