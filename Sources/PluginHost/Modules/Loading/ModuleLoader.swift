@@ -129,9 +129,9 @@ struct ModuleLoader {
     /// Opens a staged copy, and reads its description.
     ///
     /// - Parameter name: The name of the module, if it is known.
-    /// - Throws: The errors of ``open(_:of:suggested:)``, ``enter(_:_:)`` and ``load(_:_:)``.
+    /// - Throws: The errors of ``open(_:of:suggested:)`` and ``load(_:_:)``.
     func load(_ file: StagedFile, of name: String?) throws(PluginError) -> LoadedModule {
-        try load(file, try enter(file, try open(file, of: name))())
+        try load(file, enter(file, try open(file, of: name))())
     }
 
     /// What the entry function of a file has returned.
@@ -140,17 +140,21 @@ struct ModuleLoader {
         case here(UInt?, plugin_module_entry_function)
         /// A module in a process of its own, whose description has been read.
         case elsewhere(LoadedModule)
+        /// The function was not called.
+        case failed(PluginError)
     }
 
     /// Begins to call the entry function of a file that was opened. The function that is returned waits for its end, and
     /// must be called.
-    ///
-    /// - Throws: `outOfResources`.
-    func enter(_ file: StagedFile, _ code: OpenedCode) throws(PluginError) -> () -> Entered {
+    func enter(_ file: StagedFile, _ code: OpenedCode) -> () -> Entered {
         switch code {
         case .here(let entry):
-            let wait = try begin(.entry, file, "The entry function of") { UInt(bitPattern: entry()) }
-            return { .here(wait(), entry) }
+            do throws(PluginError) {
+                let wait = try begin(.entry, file, "The entry function of") { UInt(bitPattern: entry()) }
+                return { .here(wait(), entry) }
+            } catch {
+                return { .failed(error) }
+            }
         case .elsewhere(let module): return { .elsewhere(module) }
         }
     }
@@ -158,7 +162,7 @@ struct ModuleLoader {
     /// Reads the description of a file that was opened.
     ///
     /// - Throws: `invalidDescription`, `incompatible` or `invalidManifest`; `deadlineExceeded` if the entry function
-    ///   has not returned in time.
+    ///   has not returned in time; `outOfResources` if it was not called.
     func load(_ file: StagedFile, _ entered: Entered) throws(PluginError) -> LoadedModule {
         switch entered {
         case .here(let address, let entry):
@@ -176,6 +180,7 @@ struct ModuleLoader {
             }
             return module
         case .elsewhere(let module): return module
+        case .failed(let error): throw error
         }
     }
 

@@ -195,25 +195,23 @@ struct FileScan {
     func finish(_ files: [OpenedFile]) {
         var files = files.makeIterator()
         var next = files.next().map { ($0, enter($0)) }
-        while let (file, waiting) = next {
-            let entered = waiting.map { wait in
-                context.core.profiler.measure(.loading, file.record.path, wait)
-            }
+        while let (file, wait) = next {
+            let entered = context.core.profiler.measure(.loading, file.record.path, wait)
             next = files.next().map { ($0, enter($0)) }
             finish(file, entered)
         }
         context.starts.opened = nil
     }
 
-    private func enter(_ file: OpenedFile) -> Result<() -> ModuleLoader.Entered, PluginError> {
+    private func enter(_ file: OpenedFile) -> () -> ModuleLoader.Entered {
         context.starts.opened = .init(path: file.record.path)
-        return Result { () throws(PluginError) in try disk.loader.enter(file.staged, file.code) }
+        return disk.loader.enter(file.staged, file.code)
     }
 
-    private func finish(_ file: OpenedFile, _ entered: Result<ModuleLoader.Entered, PluginError>) {
+    private func finish(_ file: OpenedFile, _ entered: ModuleLoader.Entered) {
         context.core.profiler.measure(.loading, file.record.path) {
             do throws(PluginError) {
-                let module = try disk.loader.load(file.staged, try entered.get())
+                let module = try disk.loader.load(file.staged, entered)
                 if let known = context.folders.records[file.record.path]?.module, !known.isOpen,
                     known.staged.digest == file.staged.digest, known.name == module.name
                 {
