@@ -14,7 +14,7 @@ import UnixSignals
 /// `pluginhost-gateway serve`.
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Serves modules until SIGTERM or SIGINT.",
+        abstract: "Serves modules until SIGTERM, SIGINT or SIGHUP.",
         discussion: """
             Prints “Listening on ADDRESS:PORT” when it accepts connections; /readyz states whether it accepts calls. Without \
             --tokens, it listens on addresses of this machine only.
@@ -138,7 +138,7 @@ struct Serve: AsyncParsableCommand {
         modules.logLevel = .info
         settings.host.log(to: modules)
         if settings.clientCertificates != nil { settings.gateway.access = .certificates }
-        if let tokens = settings.tokens { settings.gateway.access = .tokens(try BearerTokens(file: tokens)) }
+        if let tokens = try settings.readTokens() { settings.gateway.access = .tokens(tokens) }
         let gateway = PluginGateway(PluginHost(settings.host), settings.gateway, metrics: metrics, logger: logger)
         let address = try ListenAddress(settings.listen)
         let prefix = settings.gateway.prefix
@@ -170,12 +170,23 @@ struct Serve: AsyncParsableCommand {
         // Limits the wait for what does not end by itself: clients that do not read.
         group.maximumGracefulShutdownDuration =
             settings.gateway.drainDelay + settings.gateway.drainTimeout + .seconds(20)
-        try await run(ServiceGroup(configuration: group), logger)
+        do {
+            try await run(ServiceGroup(configuration: group), logger)
+        } catch let error as IOError {
+            throw ListenError(address: settings.listen, reason: String(cString: strerror(error.errnoCode)))
+        } catch let error as SocketAddressError {
+            throw ListenError(address: settings.listen, reason: "\(error)")
+        }
     }
 
     /// Runs services until a signal. A second one ends the program immediately, even if something hangs.
     private func run(_ group: ServiceGroup, _ logger: Logger) async throws {
-        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        // `nohup` ignores SIGHUP, which then stays ignored.
+        var action = sigaction()
+        sigaction(SIGHUP, nil, &action)
+        let isIgnored =
+            unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+        let signals = await UnixSignalsSequence(trapping: [.sigterm, .sigint] + (isIgnored ? [] : [.sighup]))
         let watching = Task {
             var isEnding = false
             for await signal in signals {

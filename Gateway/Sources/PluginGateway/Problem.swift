@@ -71,6 +71,8 @@ struct Problem: Error, Sendable {
 
 /// The gateway's own codes, besides those of the host.
 extension PluginError.Code {
+    static let invalidRequest: Self = "invalidRequest"
+    static let headerTooLarge: Self = "headerTooLarge"
     static let hostStarting: Self = "hostStarting"
     static let hostStopping: Self = "hostStopping"
     static let uriTooLong: Self = "uriTooLong"
@@ -99,7 +101,7 @@ extension Problem {
         }
         add(
             .badRequest, .invalidURL, .missingParameter, .unknownParameter, .mistypedParameter, .invalidValue,
-            .incompleteBody, .invalidHeader)
+            .incompleteBody, .invalidHeader, .invalidRequest)
         add(.unauthorized, .unauthorized)
         add(.forbidden, .refused, .forbidden)
         add(
@@ -113,6 +115,7 @@ extension Problem {
         add(.contentTooLarge, .bodyTooLarge)
         add(.uriTooLong, .uriTooLong)
         add(.unsupportedMediaType, .unsupportedMediaType)
+        add(.requestHeaderFieldsTooLarge, .headerTooLarge)
         add(.misdirectedRequest, .misdirected)
         add(.tooManyRequests, .moduleBusy)
         add(.badGateway, .moduleCrashed)

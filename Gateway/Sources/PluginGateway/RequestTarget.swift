@@ -54,7 +54,7 @@ struct RequestTarget: Sendable {
             return String(decoding: name, as: UTF8.self)
         }
         guard let name else {
-            throw Problem(.invalidURL, "The header Host is not a name or address, possibly with a port.")
+            throw Problem(.invalidURL, "The header Host is missing, or not a name or address, possibly with a port.")
         }
         let isLower = !name.utf8.contains { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
         return isLower ? name : name.lowercased()

@@ -63,8 +63,29 @@ import Testing
         try await gateway.end()
     }
 
+    @Test func `the file of tokens can be a link, which is followed again when it changes`() async throws {
+        let folder = try makeFolder()
+        let (link, files) = ("\(folder)/tokens", FileManager.default)
+        for (name, token) in [("a", "0123456789abcdef"), ("b", "fedcba9876543210")] {
+            try Data("\(token)\r\n".utf8).write(to: URL(filePath: "\(folder)/\(name)"))
+            chmod("\(folder)/\(name)", 0o600)
+        }
+        try files.createSymbolicLink(atPath: link, withDestinationPath: "a")
+        let access = GatewayConfiguration.Access.tokens(try BearerTokens(file: link))
+        let gateway = try await TestGateway([]) { configuration, _ in configuration.access = access }
+        func status(_ token: String) async throws -> Int {
+            try await gateway.get("/metrics", [("Authorization", "Bearer \(token)")]).status
+        }
+        #expect(try await status("0123456789abcdef") == 200)
+        try files.createSymbolicLink(atPath: "\(folder)/new", withDestinationPath: "b")
+        #expect(rename("\(folder)/new", link) == 0)
+        #expect(await becomesTrue { try await status("fedcba9876543210") == 200 })
+        #expect(try await status("0123456789abcdef") == 401)
+        try await gateway.end()
+    }
+
     @Test func `a file of tokens that is not usable is refused`() throws {
-        for text in ["", "# nothing\n", "short\n"] {
+        for text in ["", "# nothing\n", "short\n", "ada\t0123456789abcdef\n", "\u{FEFF}0123456789abcdef\n"] {
             let file = try tokens(text)
             #expect(throws: PluginError.self) { try BearerTokens(file: file) }
         }
@@ -73,6 +94,13 @@ import Testing
         let error = #expect(throws: PluginError.self) { try BearerTokens(file: open) }
         #expect(error?.message.contains("chmod 600") == true)
         #expect(throws: PluginError.self) { try BearerTokens(file: "/nowhere/tokens") }
+        #expect(throws: PluginError.self) { try BearerTokens(file: "/dev/zero") }
+        let link = try makeFolder() + "/link"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: open)
+        #expect(throws: PluginError.self) { try BearerTokens(file: link) }
+        let pipe = try makeFolder() + "/pipe"
+        #expect(mkfifo(pipe, 0o600) == 0)
+        #expect(throws: PluginError.self) { try BearerTokens(file: pipe) }
         let foreign = try tokens("0123456789abcdef\n")
         if chown(foreign, 12345, 0) == 0 {
             let error = #expect(throws: PluginError.self) { try BearerTokens(file: foreign) }

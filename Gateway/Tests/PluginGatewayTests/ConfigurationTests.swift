@@ -63,6 +63,8 @@ import Testing
         ("{\"cors\": {\"origins\": []}}", "“cors” must have “origins”"),
         ("{\"plugins\": [\"\"]}", "“plugins” must be a list of texts"), ("{\"prefix\": \"x\"}", "“prefix” must begin"),
         ("{\"host\": {\"restAfter\": 0.5}}", ":1:11: “restAfter” must be a number of seconds, 1.0 to "),
+        ("{\"host\": {\"schemes\": []}}", ":1:11: “schemes” must be one or more schemes"),
+        ("{\"host\": {\"schemes\": [\"call\", \"1 x\"]}}", ":1:11: “schemes” must be one or more schemes"),
         ("{\"host\": {\"start\": \"never\"}}", ":1:11: “start” must be “eager” or “lazy”"),
         ("{\"host\": {\"isolation\": [{\"module\": \"A\"},\n {\"module\": \"B\", \"memry\": 1}]}}", ":2:2: "),
         ("{\"host\": {\"modules\": {\"a\\u0041\": 7}}}", ":1:23: The configuration of a module must be an object"),

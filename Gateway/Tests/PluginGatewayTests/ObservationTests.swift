@@ -51,6 +51,7 @@ import Testing
         configuration.prefix = "/plugins"
         let router = Router(context: GatewayContext.self)
         router.get("hello") { _, _ in "hello" }
+        router.get("/") { _, _ in "home" }
 
         let gateway = PluginGateway(PluginHost(host), configuration)
         gateway.mount(in: router)
@@ -73,6 +74,8 @@ import Testing
             "POST", "/plugins/call/C/add", headers: [("Content-Type", "application/json")], body: Array("[1]".utf8))
         #expect(sum.text == "2")
         #expect(try await client.ask("GET", "/plugins/readyz").status == 200)
+        #expect(try await client.ask("GET", "/plugins/").header("Content-Type") == "text/html; charset=utf-8")
+        #expect(try await client.ask("GET", "/").text == "home")
         #expect(try await client.ask("PATCH", "/plugins/call/C/add").status == 405)
         #expect(try await client.ask("GET", "/call/C/add").status == 404)
         let document = try await client.ask("GET", "/plugins/openapi.json").json

@@ -37,6 +37,27 @@ import Testing
         #expect(await becomesTrue { program.errorText.contains("The shop is closed.") })
     }
 
+    @Test func `it ends at SIGHUP as at SIGTERM`() async throws {
+        let program = try Program(
+            ["serve", "--plugins", try plugins(TestGateway.samples), "--listen", "127.0.0.1:0"])
+        let port = try #require(await program.port(), "\(program.errorText)")
+        #expect(await becomesTrue { try await TestClient(port: port).ask("GET", "/readyz").status == 200 })
+        program.send(SIGHUP)
+        #expect(await program.end() == 0)
+        #expect(await becomesTrue { program.errorText.contains("The shop is closed.") })
+    }
+
+    @Test func `an address that cannot be used is named`() async throws {
+        let program = try Program(["serve", "--plugins", try plugins([]), "--listen", "127.0.0.1:0"])
+        let port = try #require(await program.port(), "\(program.errorText)")
+        let second = try Program(["serve", "--plugins", try plugins([]), "--listen", "127.0.0.1:\(port)"])
+        #expect(await second.end() == 1)
+        let message = "The program cannot listen on 127.0.0.1:\(port): Address already in use."
+        #expect(await becomesTrue { second.errorText.contains(message) }, "\(second.errorText)")
+        program.send(SIGTERM)
+        #expect(await program.end() == 0)
+    }
+
     @Test func `a second SIGTERM ends the program at once, even if a call hangs`() async throws {
         let folder = try makeFolder()
         let module = try EndTests.waiting(folder).build()
@@ -108,6 +129,7 @@ import Testing
             (plugins, ["--certificate", server.certificate, "--key", other.key], other.key),
             (plugins, pair + ["--client-certificates", junk], junk),
             (plugins, pair + ["--client-certificates", "\(folder)/absent.pem"], "\(folder)/absent.pem"),
+            (plugins, ["--tokens", "\(folder)/absent.tokens"], "\(folder)/absent.tokens"),
         ] {
             let program = try Program(["serve", "--plugins", folder, "--listen", "127.0.0.1:0"] + options)
             #expect(await program.end() == 64)

@@ -287,6 +287,13 @@ import Tracing
         #expect(code("https://x") { $0.modulePrefix = "7" } == .invalidConfiguration)
         #expect(code("https://x") { $0.tokenFile = "\(folder)/absent" } == .invalidConfiguration)
         #expect(code("https://x") { $0.tokenFile = "\(folder)/open" } == .invalidConfiguration)
+        for (link, file) in [("linked", "open"), ("token", "secret")] {
+            try FileManager.default.createSymbolicLink(atPath: "\(folder)/\(link)", withDestinationPath: file)
+        }
+        #expect(code("https://x") { $0.tokenFile = "\(folder)/linked" } == .invalidConfiguration)
+        try "0123456789abcdef".write(toFile: "\(folder)/secret", atomically: false, encoding: .utf8)
+        chmod("\(folder)/secret", 0o600)
+        #expect(code("https://x") { $0.tokenFile = "\(folder)/token" } == nil)
         try host.register(Manifest("Own", version: "1.0.0") { Target("Mine") { Action("x") { 1 } } })
         #expect(code("https://x", ["Other", "Mine"]) == .conflict)
         // Nothing remains of a mount that was refused.

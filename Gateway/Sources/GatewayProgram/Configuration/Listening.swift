@@ -102,3 +102,11 @@ struct ListenAddress {
         return address == "::1" || address.hasPrefix("127.")
     }
 }
+
+/// The program cannot listen on its address.
+struct ListenError: Error, CustomStringConvertible {
+    let address: String
+    let reason: String
+
+    var description: String { "The program cannot listen on \(address): \(reason)." }
+}

@@ -40,6 +40,12 @@ struct ServeSettings {
 
     init() {}
 
+    /// Reads the file of tokens; returns `nil` if there is none.
+    func readTokens() throws -> BearerTokens? {
+        guard let tokens else { return nil }
+        do throws(PluginError) { return try BearerTokens(file: tokens) } catch { throw ValidationError(error.message) }
+    }
+
     // MARK: The file
 
     static let sizeLimit = 16 << 20
@@ -176,6 +182,11 @@ extension HostConfiguration {
         ]
     }
 
+    private static func isScheme(_ text: String) -> Bool {
+        text.first?.isLetter == true
+            && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
+    }
+
     /// Reads the settings of the host.
     fileprivate mutating func read(_ node: ConfigurationNode) throws {
         let names =
@@ -198,7 +209,13 @@ extension HostConfiguration {
         registryCache = try host.path("registryCache")
         stateFolder = try host.path("stateFolder")
         stagingFolder = try host.path("stagingFolder")
-        schemes = try host.texts("schemes") ?? schemes
+        if let names = try host.texts("schemes") {
+            guard !names.isEmpty, names.allSatisfy(Self.isScheme) else {
+                throw host.error(
+                    ["schemes"], "“schemes” must be one or more schemes of URLs, such as [\"app\", \"call\"].")
+            }
+            schemes = names
+        }
         environment = try host.text("environment") ?? environment
         for (name, value) in try host.map("modules") ?? [:] {
             guard value.map != nil else {

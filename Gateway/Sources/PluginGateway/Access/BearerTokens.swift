@@ -59,7 +59,9 @@ public final class BearerTokens: Sendable {
     }
 
     private static func stamp(of file: String) -> Stamp {
-        let attributes = try? FileManager.default.attributesOfItem(atPath: file)
+        // The attributes of a link would be its own.
+        let target = URL(filePath: file).resolvingSymlinksInPath().path
+        let attributes = try? FileManager.default.attributesOfItem(atPath: target)
         func number(_ key: FileAttributeKey) -> Int? { (attributes?[key] as? NSNumber)?.intValue }
         return Stamp(
             modified: attributes?[.modificationDate] as? Date, size: number(.size), number: number(.systemFileNumber),
@@ -85,10 +87,14 @@ public final class BearerTokens: Sendable {
         guard tokens.allSatisfy({ $0.bytes.count >= shortest }) else {
             throw invalid("has a token of fewer than \(shortest) bytes. Use longer, random ones.")
         }
-        guard tokens.allSatisfy({ $0.name?.utf8.count ?? 0 <= longestName && !$0.bytes.contains(0x20) }) else {
+        guard
+            tokens.allSatisfy({ token in
+                token.name?.utf8.count ?? 0 <= longestName && token.bytes.allSatisfy { (0x21...0x7E).contains($0) }
+            })
+        else {
             throw invalid(
-                "has a line that is neither a token nor a name, a space and a token. Names have at most \(longestName) bytes."
-            )
+                "has a line that is neither a token nor a name, a space and a token. Tokens are printable ASCII; names "
+                    + "have at most \(longestName) bytes.")
         }
         return tokens
     }

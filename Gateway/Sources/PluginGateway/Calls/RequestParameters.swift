@@ -67,12 +67,14 @@ extension PluginGateway {
     func mediaType(of request: ReceivedRequest) throws(Problem) -> String {
         guard let text = request.header(.contentType) else { return "" }
         if text == "application/json" { return text }
-        let parts = text.split(separator: ";", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = text.split(separator: ";", omittingEmptySubsequences: false)
         let type = parts[0].trimmingSpaces.lowercased()
-        if type == "application/json", parts.count > 1 {
-            let rest = parts[1].filter { $0 != " " && $0 != "\"" }.lowercased()
-            guard rest.isEmpty || rest == "charset=utf-8" else {
-                throw Problem(.unsupportedMediaType, "JSON must be in UTF-8.")
+        if type == "application/json" {
+            for parameter in parts.dropFirst() {
+                let parameter = parameter.filter { !" \t\"".contains($0) }.lowercased()
+                guard !parameter.hasPrefix("charset=") || parameter == "charset=utf-8" else {
+                    throw Problem(.unsupportedMediaType, "JSON must be in UTF-8.")
+                }
             }
         }
         return type
@@ -84,8 +86,12 @@ extension PluginGateway {
         if request.header(.contentEncoding) != nil {
             throw Problem(.unsupportedMediaType, "The body must not be encoded (Content-Encoding).", closes: true)
         }
-        if let length = request.header(.contentLength).flatMap({ Int($0) }) {
-            guard length <= limit else { throw .tooLarge(limit) }
+        if let coding = request.header(.transferEncoding), coding.lowercased() != "chunked" {
+            throw Problem(.invalidHeader, "The header Transfer-Encoding can only be chunked.", closes: true)
+        }
+        if let text = request.header(.contentLength) {
+            // A number that does not fit into an Int is larger than any limit.
+            guard let length = Int(text), length <= limit else { throw .tooLarge(limit) }
             if length == 0 { return ByteBuffer() }
         }
         // Nobody needs to wait for a body that has arrived.
@@ -179,8 +185,8 @@ extension HTTPField.Name {
 extension Substring {
     var trimmingSpaces: Substring {
         var text = self
-        while text.first == " " { text.removeFirst() }
-        while text.last == " " { text.removeLast() }
+        while text.first == " " || text.first == "\t" { text.removeFirst() }
+        while text.last == " " || text.last == "\t" { text.removeLast() }
         return text
     }
 }

@@ -1,9 +1,11 @@
+import HTTPTypes
 import NIOCore
 import NIOHTTP1
 
-/// Handles what can no longer be seen once a request has been read: the form of its target, and that its client waits
-/// before it sends the body (`Expect: 100-continue`). Also notes whether requests have arrived to their ends, and that the
-/// client closes its sending half: with TLS, that cannot be seen nearer to the network.
+/// Handles what can no longer be seen once a request has been read: its version of HTTP, the form of its target, and that
+/// its client waits before it sends the body (`Expect: 100-continue`). Answers what is not HTTP with a problem. Also notes
+/// whether requests have arrived to their ends, and that the client closes its sending half: with TLS, that cannot be seen
+/// nearer to the network.
 ///
 /// Used on the thread of its connection only.
 final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @unchecked Sendable {
@@ -17,6 +19,12 @@ final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @
     private var connected: Departures.Connected?
     /// How many requests have no complete response yet.
     private var unanswered = 0
+    /// Whether a request has begun to arrive, and not ended.
+    private var isInRequest = false
+    /// Why no further request can be read.
+    private var failure: Problem?
+    /// Whether the request that is being answered is one of HTTP/1.0.
+    private var isOld = false
 
     init(_ departures: Departures, bodyLimit: Int) { (self.departures, self.bodyLimit) = (departures, bodyLimit) }
 
@@ -30,9 +38,13 @@ final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let part = unwrapInboundIn(data)
         guard case .head(var head) = part else {
-            if case .end = part { connected?.hasWholeRequests = true }
+            if case .end = part {
+                isInRequest = false
+                connected?.hasWholeRequests = true
+            }
             return context.fireChannelRead(data)
         }
+        isInRequest = true
         connected?.hasWholeRequests = false
         unanswered += 1
         // Not before the response to an earlier request. In that case, the client sends its body unasked, after a
@@ -41,15 +53,56 @@ final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @
             let part = HTTPServerResponsePart.head(HTTPResponseHead(version: head.version, status: .continue))
             context.writeAndFlush(wrapOutboundOut(part), promise: nil)
         }
+        if unanswered == 1 { isOld = head.version != .http1_1 }
+        // The server closes the connection only for exactly this value, and does not look at the version.
+        if head.version != .http1_1 || !head.isKeepAlive {
+            head.headers.replaceOrAdd(name: "Connection", value: "close")
+        }
+        // A name that no host has, so that the request is refused.
+        if head.version == .http1_1, !head.headers.contains(name: "Host") { head.headers.add(name: "Host", value: "?") }
         // An absolute target (`GET http://…`) would become its path, and its host would be forgotten.
-        guard head.uri.utf8.first != UInt8(ascii: "/") else { return context.fireChannelRead(data) }
-        head.uri = "*"
+        if head.uri.utf8.first != UInt8(ascii: "/") { head.uri = "*" }
         context.fireChannelRead(wrapInboundOut(.head(head)))
     }
 
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if let error = error as? HTTPParserError { failure = Problem(error) }
+        context.fireErrorCaught(error)
+    }
+
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        if case .end = unwrapOutboundIn(data) { unanswered = max(0, unanswered - 1) }
+        var data = data
+        switch unwrapOutboundIn(data) {
+        case let part where unanswered == 0 && failure != nil: return answerFailure(part, context, promise)
+        case .head(var head) where isOld:
+            // Without chunks, which such a client cannot read. The content ends with the connection.
+            head.version = .http1_0
+            data = wrapOutboundOut(.head(head))
+        case .end: unanswered = max(0, unanswered - 1)
+        default: break
+        }
         context.write(data, promise: promise)
+    }
+
+    /// Replaces the response, without content, that the server gives to a failure of the parser.
+    private func answerFailure(
+        _ part: HTTPServerResponsePart, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?
+    ) {
+        // A request that has begun already has its response.
+        guard !isInRequest, let problem = failure else {
+            promise?.succeed()
+            return
+        }
+        guard case .head = part else { return context.write(wrapOutboundOut(part), promise: promise) }
+        let content = ByteBuffer(string: problem.json)
+        let head = HTTPResponseHead(
+            version: .http1_1, status: .init(statusCode: problem.status.code),
+            headers: [
+                "Content-Type": "application/problem+json", "Content-Length": String(content.readableBytes),
+                "Connection": "close",
+            ])
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        context.write(wrapOutboundOut(.body(.byteBuffer(content))), promise: promise)
     }
 
     /// Whether the client should be asked to send the body of a request. A body that is too large is refused before it
@@ -59,5 +112,17 @@ final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @
             return false
         }
         return head.headers.first(name: "Content-Length").map { Int($0).map { $0 <= bodyLimit } ?? false } ?? true
+    }
+}
+
+extension Problem {
+    /// The problem of a text that is not a request.
+    fileprivate init(_ error: HTTPParserError) {
+        if error == .headerOverflow {
+            self.init(.headerTooLarge, "The request has too many header fields, or too large ones.")
+        } else {
+            let reason = error == .unknown ? "" : ": \(error)"
+            self.init(.invalidRequest, "This is not a request of HTTP/1.1\(reason).")
+        }
     }
 }

@@ -10,7 +10,8 @@ extension PluginGateway {
         let offered = catalog.current.offered
         var headers: HTTPFields = [.eTag: offered.tag, .cacheControl: "no-cache"]
         let known = request.headers[values: .ifNoneMatch].joined(separator: ",").split(separator: ",")
-        if known.contains(where: { $0.trimmingSpaces == offered.tag }) {
+        // A server on the way that compresses the text makes the tag weak: `W/"…"`.
+        if known.contains(where: { [offered.tag, "W/" + offered.tag].contains(String($0.trimmingSpaces)) }) {
             return Response(status: .notModified, headers: headers)
         }
         headers[.contentType] = "application/json"

@@ -56,14 +56,15 @@ extension OpenAPI {
             } else if hasBody {
                 rest.parameters.append(isGiven ? parameter.optional(route.defaults[parameter.name]) : parameter)
             } else if types.isText(parameter.type) || parameter.isCallback {
-                let isRequired = parameter.isRequired && !isGiven
-                parameters.append(Self.parameter(parameter, in: "query", isRequired: isRequired, types))
+                let declared = isGiven ? parameter.optional(route.defaults[parameter.name]) : parameter
+                parameters.append(Self.parameter(declared, in: "query", isRequired: declared.isRequired, types))
             }
         }
         var operation = self.operation("\(method.rawValue.lowercased()) \(path.text)", action, module, types)
         operation["parameters"] = .list(parameters)
         if let host = route.template.host {
-            operation["servers"] = [["url": .string("https://\(host)\(configuration.prefix)")]]
+            let scheme = route.pattern.hasPrefix("http:") ? "http" : "https"
+            operation["servers"] = [["url": .string("\(scheme)://\(host)\(configuration.prefix)")]]
         }
         if !route.summary.isEmpty { operation["summary"] = .string(route.summary) }
         // The body can only be an object: the order of the parameters that are not in the path is declared nowhere.
@@ -80,7 +81,11 @@ extension OpenAPI {
         if place == "path", type == "string" || type == "any" { schema = ["type": "string", "minLength": 1] }
         if type == "any" { schema["type"] = "string" }
         // The key is repeated for each element.
-        if type.hasPrefix("list") { schema = ["type": "array", "items": ["type": "string"], "minItems": 1] }
+        if type.hasPrefix("list") {
+            schema = ["type": "array", "items": ["type": "string"], "minItems": 1]
+        } else if place == "query", type != "any", let fallback = parameter.fallback, !fallback.isNull {
+            schema["default"] = fallback
+        }
         var entries: [String: Value] = [
             "name": .string(parameter.name), "in": .string(place), "required": .bool(isRequired),
             "schema": .map(schema),

@@ -8,14 +8,24 @@ extension PluginGateway {
     ///     let gateway = PluginGateway(host)
     ///     gateway.mount(in: router)
     ///
-    /// - Parameter router: The router, or a group of routes. With a context that is a ``ConnectionContext``, such as
-    ///   ``GatewayContext``, clients that leave cancel their calls.
+    /// Without a prefix, the path `/` is left to the program, and so is the page:
+    ///
+    ///     router.get("/") { request, context in
+    ///         await gateway.respond(to: request, connection: Connection(context.channel))
+    ///     }
+    ///
+    /// - Parameter router: The router, or a group of routes without a path. With a context that is a
+    ///   ``ConnectionContext``, such as ``GatewayContext``, clients that leave cancel their calls.
     public func mount<Context: RequestContext>(in router: some RouterMethods<Context>) {
         let responder = GatewayResponder<Context>(self) { context in
             (context as? any ConnectionContext).map { Connection($0.channel) }
         }
         for method in Self.methods {
             router.on(RouterPath("\(configuration.prefix)/**"), method: method, responder: responder)
+            // The pattern does not match the prefix alone. A second route for `/` would end the program.
+            if !configuration.prefix.isEmpty {
+                router.on(RouterPath(configuration.prefix), method: method, responder: responder)
+            }
         }
     }
 

@@ -9,6 +9,7 @@ final class TokenFile: Sendable {
         var size: Int?
         var number: Int?
         var mode: Int?
+        var owner: Int?
     }
 
     private struct State {
@@ -47,23 +48,23 @@ final class TokenFile: Sendable {
     }
 
     private static func stamp(_ path: String) -> Stamp {
-        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        // The attributes of a link would be its own.
+        let target = URL(filePath: path).resolvingSymlinksInPath().path
+        let attributes = try? FileManager.default.attributesOfItem(atPath: target)
         func number(_ key: FileAttributeKey) -> Int? { (attributes?[key] as? NSNumber)?.intValue }
         return Stamp(
             modified: attributes?[.modificationDate] as? Date, size: number(.size), number: number(.systemFileNumber),
-            mode: number(.posixPermissions))
+            mode: number(.posixPermissions), owner: number(.ownerAccountID))
     }
 
     private static func read(_ path: String) throws(PluginError) -> String {
         func invalid(_ message: String) -> PluginError {
             PluginError(.invalidConfiguration, "The token file “\(path)” \(message)")
         }
-        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
-        let owner = (attributes?[.ownerAccountID] as? NSNumber)?.intValue
         guard let stamp = Optional(stamp(path)), let mode = stamp.mode, let size = stamp.size, size <= 1 << 20,
             let data = FileManager.default.contents(atPath: path)
         else { throw invalid("cannot be read, or is larger than 1 MiB.") }
-        guard let owner, [0, Int(geteuid())].contains(owner) else {
+        guard let owner = stamp.owner, [0, Int(geteuid())].contains(owner) else {
             throw invalid("belongs to another user. It must belong to the user that runs the program.")
         }
         guard mode & 0o077 == 0 else { throw invalid("can be read by others. Run: chmod 600 '\(path)'") }

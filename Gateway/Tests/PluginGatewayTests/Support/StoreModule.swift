@@ -90,6 +90,7 @@ let storeModule: CModule = {
              "defaults": {"size": "small"}},
             {"pattern": "http://*/numbers/:from(\\\\d{1,9}).json", "action": "Store/count"},
             {"pattern": "//own.example/watch", "action": "Store/watch"},
+            {"pattern": "http://own.example/plain", "action": "Store/find", "defaults": {"id": "x"}},
             {"pattern": "https://*/maps", "action": "Store/keys"}, {"pattern": "https://*/join", "action": "Store/join"},
             {"pattern": "https://*/bytes", "action": "Store/bytes"},
             {"pattern": "https://*/files/:id+", "action": "Store/find"},
