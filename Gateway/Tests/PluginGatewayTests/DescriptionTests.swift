@@ -10,6 +10,7 @@ import Testing
     }
 
     @Test func `routes of HTTP are paths with parameters`() async throws {
+        let json = [("Content-Type", "application/json")]
         let gateway = try await TestGateway([storeModule.build()])
         let document = try await gateway.get("/openapi.json").json
         let paths = document["paths"]?.map ?? [:]
@@ -35,6 +36,15 @@ import Testing
         #expect(body?["required"] == false)
         #expect(body?["content"]?["application/json"]?["schema"]?["properties"]?.map?.keys.sorted() == ["size"])
         #expect(paths["/items/{id}/{size}"]?["get"]?["parameters"]?.list?.last?["in"] == "path")
+
+        // A list has all parameters in order, and after them the rest.
+        #expect(try await gateway.ask("POST", "/maps", headers: json, body: Array("[{}]".utf8)).text == "0")
+        func lists(_ path: String) -> Value? {
+            paths[path]?["post"]?["requestBody"]?["content"]?["application/json"]?["schema"]?["anyOf"]?[1]
+        }
+        #expect(lists("/maps")?["maxItems"] == 1 && lists("/items/{id}") == nil)
+        #expect(try await gateway.call("Store/filter", "[\"x\", null]").text == "1")
+        #expect(lists("/call/Store/filter")?["items"] == ["type": ["object", "null"]])
 
         // A parameter that a query cannot carry requires a body.
         #expect(paths["/maps"]?["get"] == nil)

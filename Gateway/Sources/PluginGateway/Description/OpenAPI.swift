@@ -97,7 +97,7 @@ struct OpenAPI {
             "required": .list(required), "additionalProperties": .bool(action.hasRest),
         ]
         let last = action.parameters.lastIndex(where: \.isRequired).map { $0 + 1 } ?? 0
-        let rest: Value = action.hasRest ? ["type": "object"] : false
+        let rest: Value = action.hasRest ? ["type": ["object", "null"]] : false
         let inOrder: Value = [
             "type": "array", "prefixItems": .list(schemas), "items": rest, "minItems": .int(last),
             "maxItems": .int(schemas.count + (action.hasRest ? 1 : 0)),

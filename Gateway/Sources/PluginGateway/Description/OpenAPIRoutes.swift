@@ -67,8 +67,9 @@ extension OpenAPI {
             operation["servers"] = [["url": .string("\(scheme)://\(host)\(configuration.prefix)")]]
         }
         if !route.summary.isEmpty { operation["summary"] = .string(route.summary) }
-        // The body can only be an object: the order of the parameters that are not in the path is declared nowhere.
-        if hasBody, let body = body(rest, types, hasOrder: false) { operation["requestBody"] = body }
+        // With parameters in the path, the body is described as an object only: in a list, all parameters are in order, and
+        // those of the path would be given twice.
+        if hasBody, let body = body(rest, types, hasOrder: path.names.isEmpty) { operation["requestBody"] = body }
         return .map(operation)
     }
 

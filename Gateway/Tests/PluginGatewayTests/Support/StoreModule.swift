@@ -55,6 +55,9 @@ let storeModule: CModule = {
                     name: "join", manifest: remote + "\"result\": \"list\", ",
                     parameters: ["words": "list", "mark": "bool", "scale": "double"],
                     body: "reply_value(call->token, plugin_value_list(arguments, count));"),
+                .init(
+                    name: "filter", manifest: remote + "\"rest\": true, \"result\": \"int\", ",
+                    parameters: ["id": "string"], body: "reply_int(call->token, 1);"),
                 .init(name: "page", manifest: remote + "\"result\": \"Page\", ", body: "reply(call, \"\");"),
             ])
     ]
