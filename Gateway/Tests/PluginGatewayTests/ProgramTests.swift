@@ -182,11 +182,11 @@ import Testing
             }
         }
         #expect(try await status(98, size: 1) == "200")
-        #expect(try await status(99, size: 1) != "200")
+        #expect(try await status(99, size: 1) == "431")
         #expect(try await status(1, size: 31 << 10) == "200")
-        #expect(try await status(1, size: 33 << 10) != "200")
+        #expect(try await status(1, size: 33 << 10) == "431")
         #expect(try await status(3, size: 20 << 10) == "200")
-        #expect(try await status(4, size: 20 << 10) != "200")
+        #expect(try await status(4, size: 20 << 10) == "431")
         #expect(try await status(0, size: 0) == "200")
         program.send(SIGTERM)
         #expect(await program.end() == 0)

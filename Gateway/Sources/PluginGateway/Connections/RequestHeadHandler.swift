@@ -54,15 +54,28 @@ final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler, @
             context.writeAndFlush(wrapOutboundOut(part), promise: nil)
         }
         if unanswered == 1 { isOld = head.version != .http1_1 }
+        context.fireChannelRead(normalize(&head) ? wrapInboundOut(.head(head)) : data)
+    }
+
+    /// Changes what the server would understand differently. Returns whether there was anything to change.
+    private func normalize(_ head: inout HTTPRequestHead) -> Bool {
+        var isChanged = false
         // The server closes the connection only for exactly this value, and does not look at the version.
-        if head.version != .http1_1 || !head.isKeepAlive {
+        if head.version != .http1_1 || !head.isKeepAlive, head.headers["Connection"] != ["close"] {
             head.headers.replaceOrAdd(name: "Connection", value: "close")
+            isChanged = true
         }
-        // A name that no host has, so that the request is refused.
-        if head.version == .http1_1, !head.headers.contains(name: "Host") { head.headers.add(name: "Host", value: "?") }
-        // An absolute target (`GET http://…`) would become its path, and its host would be forgotten.
-        if head.uri.utf8.first != UInt8(ascii: "/") { head.uri = "*" }
-        context.fireChannelRead(wrapInboundOut(.head(head)))
+        if head.version == .http1_1, !head.headers.contains(name: "Host") {
+            // A name that no host has, so that the request is refused.
+            head.headers.add(name: "Host", value: "?")
+            isChanged = true
+        }
+        if head.uri.utf8.first != UInt8(ascii: "/") {
+            // An absolute target (`GET http://…`) would become its path, and its host would be forgotten.
+            head.uri = "*"
+            isChanged = true
+        }
+        return isChanged
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
