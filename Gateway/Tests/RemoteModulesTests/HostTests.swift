@@ -293,11 +293,12 @@ import Tracing
         #expect(code("https://x") { $0.tokenFile = "\(folder)/linked" } == .invalidConfiguration)
         try "0123456789abcdef".write(toFile: "\(folder)/secret", atomically: false, encoding: .utf8)
         chmod("\(folder)/secret", 0o600)
-        #expect(code("https://x") { $0.tokenFile = "\(folder)/token" } == nil)
         try host.register(Manifest("Own", version: "1.0.0") { Target("Mine") { Action("x") { 1 } } })
         #expect(code("https://x", ["Other", "Mine"]) == .conflict)
         // Nothing remains of a mount that was refused.
         #expect(host.modules.map(\.name) == ["Own"])
+        // A link is followed.
+        #expect(code("https://x") { $0.tokenFile = "\(folder)/token" } == nil)
         #expect(code("https://x", ["Other"]) == nil)
         host.shutdown()
     }
