@@ -43,17 +43,19 @@ final class LibraryOpening: Sendable {
 
     /// Checks that no overdue opening blocks the dynamic linker.
     ///
-    /// - Parameter retry: Called once when libraries can be opened again, if they cannot be opened now.
+    /// - Parameter retry: Called once when libraries can be opened again, if they cannot be opened now; `nil` if the file
+    ///   is not tried again.
     /// - Throws: `openFailed` if an overdue opening has not returned yet.
-    static func requireFree(for file: String, _ retry: @escaping @Sendable () -> Void) throws(PluginError) {
+    static func requireFree(for file: String, _ retry: (@Sendable () -> Void)?) throws(PluginError) {
         guard let present = overdue.withLock({ $0.values.first }) else { return }
-        whenFree.withLock { $0.append(retry) }
+        if let retry { whenFree.withLock { $0.append(retry) } }
         // The opening may have ended before `retry` was added.
         guard overdue.withLock({ !$0.isEmpty }) else { return }
         let seconds = Int((ContinuousClock.now - present.start) / .seconds(1))
         throw PluginError(
             .openFailed,
             "\(file) cannot be opened now: a constructor of \(present.file) has been running for \(seconds) s, and the "
-                + "dynamic linker opens no other library until it returns. The file will be opened then.")
+                + "dynamic linker opens no other library until it returns."
+                + (retry == nil ? " Try again then." : " The file will be opened then."))
     }
 }

@@ -75,13 +75,16 @@ struct ModuleLoader {
     ///   - name: The name of the module, if it is known. A module that turns out to have another name is refused if it
     ///     was opened in a process of its own, or should have been.
     ///   - suggested: The likely name if it is not known; `nil` for the one that the name of the file suggests.
+    ///   - retry: Called once when the file can be opened, if an overdue constructor of another file keeps it from being
+    ///     opened in this process; see ``LibraryOpening``.
     /// - Throws: `openFailed` or `invalidFile`; `deadlineExceeded` if its constructors do not return in time;
     ///   `outOfResources`; if it is opened in a process of its own, also the errors of ``load(_:_:)``.
     func open(
-        _ file: StagedFile, of name: String? = nil, suggested: String? = nil
+        _ file: StagedFile, of name: String? = nil, suggested: String? = nil,
+        whenFree retry: (@Sendable () -> Void)? = nil
     ) throws(PluginError) -> OpenedCode {
-        guard let workers, workers.areUsed else { return .here(try openHere(file)) }
-        if let name { return try open(file, of: name, workers) }
+        guard let workers, workers.areUsed else { return .here(try openHere(file, retry)) }
+        if let name { return try open(file, of: name, workers, retry) }
         // The name is known only when the file is open.
         let suggested = suggested ?? file.nameOfModule
         let guess = workers.rule(for: suggested, file)
@@ -93,12 +96,14 @@ struct ModuleLoader {
         if workers.isolates(name), isDebuggedAsWished, rule == guess { return .elsewhere(module) }
         if let debugged { workers.tellOtherName(name, of: file, debugged: debugged) }
         module.process?.end()
-        return try open(file, of: name, workers)
+        return try open(file, of: name, workers, retry)
     }
 
     /// Opens a staged copy in the process in which a module of this name runs.
-    private func open(_ file: StagedFile, of name: String, _ workers: Workers) throws(PluginError) -> OpenedCode {
-        guard workers.isolates(name) else { return .here(try openHere(file)) }
+    private func open(
+        _ file: StagedFile, of name: String, _ workers: Workers, _ retry: (@Sendable () -> Void)?
+    ) throws(PluginError) -> OpenedCode {
+        guard workers.isolates(name) else { return .here(try openHere(file, retry)) }
         let rule = workers.rule(for: name, file)
         let module = try openElsewhere(file, rule, workers, debugged: workers.debugs(name) ? name : nil)
         guard module.manifest.name == name else {
@@ -185,7 +190,10 @@ struct ModuleLoader {
     }
 
     /// Loads a staged copy into this process and finds its entry function.
-    private func openHere(_ file: StagedFile) throws(PluginError) -> plugin_module_entry_function {
+    private func openHere(
+        _ file: StagedFile, _ retry: (@Sendable () -> Void)?
+    ) throws(PluginError) -> plugin_module_entry_function {
+        try LibraryOpening.requireFree(for: file.original, retry)
         LinkedRecords.note()
         try MapsBudget.shared.require(for: file.original)
         let opening = LibraryOpening(file.original)

@@ -1,4 +1,5 @@
 import CDispatch
+import CPluginHost
 import Glibc
 import PluginABI
 import PluginFile
@@ -146,6 +147,33 @@ struct TrustedFolders {
     /// - Throws: `untrusted`; `unreadable` if it does not exist.
     mutating func check(fileAt path: String) throws(PluginError) {
         let end = path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.startIndex
-        if checked.insert(String(path[..<end])) || PluginFolder.isLink(path) { try Trust.check(wayTo: path) }
+        let folder = String(path[..<end])
+        if checked.contains(folder), !PluginFolder.isLink(path) { return }
+        try Trust.check(wayTo: path)
+        checked.insert(folder)
+    }
+
+    /// Checks the path, the owner and the mode of a library that is not copied, so that the dynamic linker opens the
+    /// original. A library that is already loaded is not opened again. If it does not exist, the dynamic linker reports
+    /// it.
+    ///
+    /// - Parameter retry: Called once when the dynamic linker can tell whether an untrusted library is loaded, if an
+    ///   overdue constructor keeps it from doing so now; see ``LibraryOpening``.
+    /// - Throws: `untrusted`; `openFailed` if it cannot be told now.
+    mutating func check(
+        outside library: (name: String, path: String), neededBy module: String, _ retry: (@Sendable () -> Void)?
+    ) throws(PluginError) {
+        var status = stat()
+        guard stat(library.path, &status) == 0 else { return }
+        do throws(PluginError) {
+            try check(fileAt: library.path)
+            try Trust.check(status: status, path: library.path, above: nil)
+        } catch {
+            try LibraryOpening.requireFree(for: module, retry)
+            guard plugin_host_loaded_library(library.name) == nil else { return }
+            throw PluginError(
+                error.code,
+                "\(module) is not loaded, because of the library \(library.path) that it needs: \(error.message)")
+        }
     }
 }

@@ -118,8 +118,9 @@ struct FileScan {
     ) throws(PluginError) -> Staged? {
         var record = record
         let path = record.path
-        try requireFree(for: path)
-        guard let begun = try copies.take(index), var staged = try disk.staging.finish(begun) else {
+        guard let begun = try copies.take(index),
+            var staged = try disk.staging.finish(begun, whenFree: opening(of: path))
+        else {
             // The file may end up with the content it already has; then nothing is loaded or reported again.
             if let loaded = context.folders.records[path]?.loaded { record.keepModule(loaded, isBeingWritten: true) }
             context.folders.put(record)
@@ -161,11 +162,11 @@ struct FileScan {
     /// - Parameter name: The name of the module that a scan has found.
     private func open(_ staged: Staged, of name: String? = nil) throws(PluginError) -> OpenedFile {
         do throws(PluginError) {
-            try requireFree(for: staged.record.path)
             context.starts.opened = .init(path: staged.record.path)
             defer { context.starts.opened = nil }
             let code = try disk.loader.open(
-                staged.file, of: name ?? staged.knownName, suggested: staged.suggestedName)
+                staged.file, of: name ?? staged.knownName, suggested: staged.suggestedName,
+                whenFree: opening(of: staged.record.path))
             var record = staged.record
             record.identity = staged.file.identity
             return OpenedFile(record: record, staged: staged.file, code: code)
@@ -176,11 +177,10 @@ struct FileScan {
         }
     }
 
-    /// Checks that a constructor of another file does not keep this one from being opened.
-    private func requireFree(for path: String) throws(PluginError) {
-        try LibraryOpening.requireFree(for: path) { [weak context] in
-            context?.later { FileScan(context: $0).openAfterOthers(path) }
-        }
+    /// Returns a function that opens a file when the constructor of another one, which has kept it from being opened, has
+    /// returned.
+    private func opening(of path: String) -> @Sendable () -> Void {
+        { [weak context] in context?.later { FileScan(context: $0).openAfterOthers(path) } }
     }
 
     /// Opens a file that could not be opened while the constructor of another one was running.

@@ -96,7 +96,7 @@ final class Staging: Sendable {
     /// Copies a module and the libraries that it finds through `$ORIGIN`, and checks the copies.
     ///
     /// - Returns: `nil` if the file is still being written. Stage it again when it has been closed.
-    /// - Throws: The errors of ``begin(path:checkTrust:)`` and ``finish(_:as:)``.
+    /// - Throws: The errors of ``begin(path:checkTrust:)`` and ``finish(_:as:whenFree:)``.
     func stage(path: String, checkTrust: Bool, as original: String? = nil) throws(PluginError) -> StagedFile? {
         guard let begun = try begin(path: path, checkTrust: checkTrust) else { return nil }
         return try finish(begun, as: original)
@@ -124,11 +124,16 @@ final class Staging: Sendable {
 
     /// Copies the libraries that a module finds through `$ORIGIN`, and checks the copies.
     ///
-    /// - Parameter original: The file that the module's path is a copy of; `nil` if it is the original.
+    /// - Parameters:
+    ///   - original: The file that the module's path is a copy of; `nil` if it is the original.
+    ///   - retry: Called once when the dynamic linker can tell which libraries this process has, if an overdue
+    ///     constructor keeps it from doing so now; see ``LibraryOpening``.
     /// - Returns: `nil` if a library is still being written. Stage the module again when it has been closed.
     /// - Throws: `unreadable`, `untrusted`, `invalidFile`, `stagingFailed`; `conflict` if the module brings along
-    ///   another library with a name that is already used in this process.
-    func finish(_ begun: Begun, as original: String? = nil) throws(PluginError) -> StagedFile? {
+    ///   another library with a name that is already used in this process; `openFailed` if that cannot be told now.
+    func finish(
+        _ begun: Begun, as original: String? = nil, whenFree retry: (@Sendable () -> Void)? = nil
+    ) throws(PluginError) -> StagedFile? {
         let (file, checkTrust, path) = (begun.file, begun.checkTrust, begun.file.original)
         let folder = "\(self.folder.path)/\(nextNumber())"
         var trusted = begun.trusted
@@ -146,14 +151,14 @@ final class Staging: Sendable {
             guard size <= maximumFileBytes else {
                 throw tooLong("\(path), with the libraries that it finds through $ORIGIN, is", size)
             }
-            try claim(name: next.name, library, owner: folder)
+            try claim(name: next.name, library, owner: folder, retry)
             if let soname = library.image.soname, soname != next.name {
-                try claim(name: soname, library, owner: folder)
+                try claim(name: soname, library, owner: folder, retry)
             }
             try companions.add(library)
         }
         if checkTrust {
-            for library in companions.outside { try trusted.check(outside: library, neededBy: path) }
+            for library in companions.outside { try trusted.check(outside: library, neededBy: path, retry) }
         }
         if companions.needsFolder {
             try makeFolder(companions.modulePath.parentFolder)
@@ -342,8 +347,11 @@ final class Staging: Sendable {
     /// Reserves a library's name. For each name, the dynamic linker gives all modules the library that was loaded
     /// first.
     ///
-    /// - Throws: `conflict` if another library has the name.
-    private func claim(name: String, _ library: Copy, owner: String) throws(PluginError) {
+    /// - Parameter retry: See ``finish(_:as:whenFree:)``.
+    /// - Throws: `conflict` if another library has the name; `openFailed` if that cannot be told now.
+    private func claim(
+        name: String, _ library: Copy, owner: String, _ retry: (@Sendable () -> Void)?
+    ) throws(PluginError) {
         let previous = state.withLock { state in
             let previous = state.libraries[name]
             if previous == nil {
@@ -356,6 +364,7 @@ final class Staging: Sendable {
             guard previous.owner != owner, previous.digest != library.digest else { return }
             throw Self.conflict(name, library.original, previous.original)
         }
+        try LibraryOpening.requireFree(for: library.original, retry)
         guard let loaded = plugin_host_loaded_library(name).map({ String(cString: $0) }) else { return }
         if let isSame = try? Self.haveSameBytes(loaded, library.path), isSame { return }
         throw Self.conflict(name, library.original, loaded)
@@ -366,27 +375,5 @@ final class Staging: Sendable {
             .conflict,
             "\(new) cannot be loaded: this process already has another library named \(name), \(old), which keeps the "
                 + "name. Give the new library another file name and SONAME, or restart the host.")
-    }
-}
-
-extension TrustedFolders {
-    /// Checks the path, the owner and the mode of a library that is not copied, so that the dynamic linker opens the
-    /// original. A library that is already loaded is not opened again. If it does not exist, the dynamic linker reports
-    /// it.
-    ///
-    /// - Throws: `untrusted`.
-    fileprivate mutating func check(
-        outside library: (name: String, path: String), neededBy module: String
-    ) throws(PluginError) {
-        var status = stat()
-        guard plugin_host_loaded_library(library.name) == nil, stat(library.path, &status) == 0 else { return }
-        do throws(PluginError) {
-            try check(fileAt: library.path)
-            try Trust.check(status: status, path: library.path, above: nil)
-        } catch {
-            throw PluginError(
-                error.code,
-                "\(module) is not loaded, because of the library \(library.path) that it needs: \(error.message)")
-        }
     }
 }
