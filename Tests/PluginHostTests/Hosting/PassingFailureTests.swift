@@ -17,15 +17,7 @@ import Testing
             let built = try CModule().build()
             try copyFile(built, to: "\(test.plugins)/.new")
             try test.start()
-            var limit = rlimit(rlim_cur: 256, rlim_max: 256)
-            try #require(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
-            limit.rlim_cur = 256
-            try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
-            var used: [Int32] = []
-            while case let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC), descriptor >= 0 {
-                used.append(descriptor)
-            }
-            for _ in 0..<free { close(used.removeLast()) }
+            let used = try Self.useUpDescriptors(leaving: free)
             try #require(rename("\(test.plugins)/.new", "\(test.plugins)/Good.so") == 0)
             let hasFailed = eventually {
                 !test.host.problems.isEmpty || test.host.modules.contains { $0.state == .failed }
@@ -35,5 +27,52 @@ import Testing
             try #require(eventually { test.answer() == "yes" })
             try #require(eventually { test.host.problems.isEmpty })
         }
+    }
+
+    /// The descriptors that are left suffice to copy the file, but not to start its process.
+    @Test(arguments: [4, 5]) func `An isolated module that is added while descriptors are scarce is served later`(
+        free: Int
+    ) async {
+        await #expect(processExitsWith: .success) { [free = free as Int] in
+            let test = try TestHost { configuration, _ in configuration.isolation.modules = .all }
+            try copyFile(CModule().build(), to: "\(test.plugins)/.new")
+            try test.start()
+            let used = try Self.useUpDescriptors(leaving: free)
+            try #require(rename("\(test.plugins)/.new", "\(test.plugins)/Good.so") == 0)
+            try #require(eventually { test.status("Good.so")?.error?.code == .outOfResources })
+            for descriptor in used { close(descriptor) }
+            try #require(eventually { test.answer() == "yes" })
+        }
+    }
+
+    @Test func `An isolated module whose restarts have failed while descriptors were scarce is served later`() async {
+        await #expect(processExitsWith: .success) {
+            let test = try TestHost { configuration, _ in
+                configuration.isolation.modules = .all
+                configuration.isolation.restartPauses = [.zero]
+            }
+            try crashing.build(into: test.plugins, as: "bad.so")
+            try test.start()
+            try #require(test.answer("Bad") == "yes")
+            let used = try Self.useUpDescriptors(leaving: 0)
+            try #require(test.code("Bad", "abort") == .moduleCrashed)
+            try #require(eventually { test.status("bad.so")?.state == .failed })
+            for descriptor in used { close(descriptor) }
+            try #require(eventually { test.answer("Bad") == "yes" })
+        }
+    }
+
+    /// Opens all descriptors but some, and returns them.
+    private static func useUpDescriptors(leaving free: Int) throws -> [Int32] {
+        var limit = rlimit(rlim_cur: 256, rlim_max: 256)
+        try #require(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+        limit.rlim_cur = 256
+        try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+        var used: [Int32] = []
+        while case let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC), descriptor >= 0 {
+            used.append(descriptor)
+        }
+        for _ in 0..<free { close(used.removeLast()) }
+        return used
     }
 }

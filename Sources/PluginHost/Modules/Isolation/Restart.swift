@@ -131,6 +131,7 @@ struct Restart {
         generation.module?.process?.setAwaitsRestart(false)
         if let record = context.folders.records[served.path] { context.folders.fail(record, error, served.module) }
         context.reconcile()
+        FolderUpdate(context).retryLater()
     }
 }
 

@@ -33,15 +33,15 @@ final class WorkerSupervisor: Sendable {
 
     private let commands = Mutex<[@Sendable () -> Void]>([])
     private let isStarted = Mutex(false)
-    /// An eventfd that wakes the thread.
-    private let waker = plugin_host_wake_create()
+    /// An eventfd that wakes the thread; -1 until the thread has been started.
+    private let waker = Atomic<Int32>(-1)
     // Used by the thread only.
     private nonisolated(unsafe) var watched: [Watched] = []
 
     private init() {}
 
     /// Makes the thread check again whether messages wait to be sent.
-    func wake() { plugin_host_wake(waker) }
+    func wake() { plugin_host_wake(waker.load(ordering: .acquiring)) }
 
     // MARK: Start
 
@@ -85,8 +85,10 @@ final class WorkerSupervisor: Sendable {
     private func startThread() throws(PluginError) {
         try isStarted.withLock { (isStarted) throws(PluginError) in
             guard !isStarted else { return }
+            if waker.load(ordering: .relaxed) < 0 { waker.store(plugin_host_wake_create(), ordering: .releasing) }
+            let waker = waker.load(ordering: .relaxed)
             guard waker >= 0 else { throw .noWorkerResource("The descriptor of its supervisor cannot be created") }
-            try DetachedThread.start("pluginhost.work") { self.run() }
+            try DetachedThread.start("pluginhost.work") { self.run(waker) }
             isStarted = true
         }
     }
@@ -126,7 +128,7 @@ final class WorkerSupervisor: Sendable {
 
     // MARK: The thread
 
-    private func run() -> Never {
+    private func run(_ waker: Int32) -> Never {
         while true {
             let commands = commands.withLock { commands in
                 defer { commands = [] }

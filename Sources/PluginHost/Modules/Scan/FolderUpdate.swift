@@ -126,7 +126,7 @@ extension PluginError {
     ///
     /// Recognised by the text of the `errno` value in the message, since the dynamic linker reports nothing else.
     var canPass: Bool {
-        guard [.stagingFailed, .unreadable, .openFailed].contains(code) else { return false }
+        guard [.stagingFailed, .unreadable, .openFailed, .outOfResources].contains(code) else { return false }
         return Self.passing.contains { message.contains($0) }
     }
 
