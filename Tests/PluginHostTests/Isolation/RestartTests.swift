@@ -164,6 +164,21 @@ import Testing
         #expect(later == "yes")
     }
 
+    @Test func `A handler of module.crashed reaches the module that was started again`() throws {
+        let host = try host([.zero])
+        let got = Events()
+        let subscription = host.host.on("module.crashed") { [weak program = host.host] _ in
+            do throws(PluginError) {
+                got.add(try program?.perform("Bad", "answer").string ?? "")
+            } catch {
+                got.add(error.code.rawValue)
+            }
+        }
+        #expect(host.code("Bad", "abort") == .moduleCrashed)
+        #expect(eventually { got.all == ["yes"] })
+        subscription.cancel()
+    }
+
     @Test func `The event module.crashed is posted, and module.replaced is not`() throws {
         let host = try host([.zero])
         let events = host.plugins  // Keeps the folder alive.

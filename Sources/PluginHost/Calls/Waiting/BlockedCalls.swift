@@ -65,10 +65,8 @@ extension Calls {
     }
 
     private func block(until barrier: CallBarrier, _ endpoint: Endpoint, _ call: Call) throws(PluginError) {
-        let isOver = DispatchSemaphore(value: 0)
-        try barrier.whenOver { isOver.signal() }
         let deadline = call.timeout > 0 ? DispatchTime.now() + .nanoseconds(Int(call.timeout)) : .distantFuture
-        guard isOver.wait(timeout: deadline) == .success else { throw .deadlineExceeded(endpoint) }
+        guard try barrier.wait(until: deadline) else { throw .deadlineExceeded(endpoint) }
     }
 
     /// Enters a call in its record again after it was blocked, because another generation may serve now.

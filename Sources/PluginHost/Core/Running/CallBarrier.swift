@@ -14,11 +14,14 @@ final class CallBarrier: Sendable {
 
     private let generation: Generation
     private let limit: Int
+    private let queues: [SerialThread]
     private let state = Mutex(State())
 
-    /// - Parameter limit: The number of calls that may wait.
-    init(_ generation: Generation, limit: Int) {
-        (self.generation, self.limit) = (generation, limit)
+    /// - Parameters:
+    ///   - limit: The number of calls that may wait.
+    ///   - queues: The queues whose work leads to the end of the barrier.
+    init(_ generation: Generation, limit: Int, endedOn queues: [SerialThread]) {
+        (self.generation, self.limit, self.queues) = (generation, limit, queues)
         generation.barrier.withLock { $0 = self }
         for endpoint in generation.blockableEndpoints { endpoint.isBlocked.store(true, ordering: .relaxed) }
         // Every thread that did not see the flag has entered its call in a record by now.
@@ -59,6 +62,22 @@ final class CallBarrier: Sendable {
         for proceed in waiting { proceed() }
     }
 
+    /// Blocks this thread until calls may proceed. Returns false if they may not in time.
+    ///
+    /// - Throws: `circularWait` if this thread has one of the queues that lead to the end; `overloaded` if too many calls
+    ///   are waiting.
+    func wait(until deadline: DispatchTime) throws(PluginError) -> Bool {
+        guard isOver || !queues.contains(where: \.isCurrent) else {
+            throw PluginError(
+                .circularWait,
+                "\(generation.name) \(reason), and a call from the thread that does this, for instance in a log closure, "
+                    + "cannot wait for it. Make the call on another thread.")
+        }
+        let isOver = DispatchSemaphore(value: 0)
+        try whenOver { isOver.signal() }
+        return isOver.wait(timeout: deadline) == .success
+    }
+
     /// Whether calls may proceed.
     var isOver: Bool { state.withLock { $0.isOver } }
 
@@ -73,14 +92,14 @@ final class CallBarrier: Sendable {
             return false
         }
         guard let isOver else {
-            let reason =
-                generation.hasCrashed
-                ? "is being started again after a crash" : "is handing over its state to its next version"
             throw PluginError(
-                .overloaded,
-                "\(generation.name) \(reason), and \(limit) calls are already waiting for that. Try again.")
+                .overloaded, "\(generation.name) \(reason), and at most \(limit) calls may wait for that. Try again.")
         }
         if isOver { body() }
+    }
+
+    private var reason: String {
+        generation.hasCrashed ? "is being started again after a crash" : "is handing over its state to its next version"
     }
 }
 

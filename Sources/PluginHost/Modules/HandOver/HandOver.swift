@@ -25,7 +25,8 @@ struct HandOver: Sendable {
     init(from old: Generation, _ hooks: Hooks) throws(PluginError) {
         (self.old, self.hooks) = (old, hooks)
         timeout = hooks.configuration.handOverTimeout
-        barrier = CallBarrier(old, limit: hooks.configuration.waitingCallsLimit)
+        barrier = CallBarrier(
+            old, limit: hooks.configuration.waitingCallsLimit, endedOn: [hooks.waits.queue])
         do throws(PluginError) {
             try barrier.waitForCalls(until: .now() + timeout.dispatchInterval)
         } catch {

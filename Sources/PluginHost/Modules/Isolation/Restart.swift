@@ -59,7 +59,12 @@ struct Restart {
         let restart = Restart(context: context, generation: generation)
         let pause = restart.notePause()
         // Calls wait for a restart that happens immediately, so that a crash concerns only those that were running.
-        let barrier = pause == .zero ? CallBarrier(generation, limit: context.configuration.waitingCallsLimit) : nil
+        let barrier =
+            pause == .zero
+            ? CallBarrier(
+                generation, limit: context.configuration.waitingCallsLimit,
+                endedOn: [context.queue, WorkerProcess.afterwards])
+            : nil
         return { restart.plan(after: pause, barrier) }
     }
 
@@ -77,14 +82,15 @@ struct Restart {
                 barrier?.end(isSucceeded: true)
                 return
             }
+            // Subscribers may call the module, so they do not delay its restart.
+            if pause == .zero { run(barrier) }
             context.announcements.announce("module.crashed") { [calls = context.calls, generation] in
                 calls.postCrashed(generation, reason)
             }
             guard let pause else {
                 return giveUp(PluginError(.moduleCrashed, "\(generation.name) crashed. \(reason)"))
             }
-            if pause == .zero { return run(barrier) }
-            context.later(after: pause) { _ in run(nil) }
+            if pause != .zero { context.later(after: pause) { _ in run(nil) } }
         }
     }
 

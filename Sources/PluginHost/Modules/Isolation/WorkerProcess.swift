@@ -45,7 +45,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
     private let isRestartAwaited = Atomic<Bool>(false)
 
     /// The thread for what follows the end of a process. It does not depend on threads that run code of modules.
-    private static let afterwards = SerialThread("host.crashes")
+    static let afterwards = SerialThread("host.crashes")
 
     struct State {
         /// `nil` after the end of the process.

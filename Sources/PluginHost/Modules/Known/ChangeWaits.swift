@@ -19,7 +19,7 @@ final class ChangeWaits: Sendable {
     /// How many starts may wait for each other.
     static let depthMax = 32
 
-    private let queue: SerialThread
+    let queue: SerialThread
     private let state = Mutex(State())
 
     init(_ queue: SerialThread) { self.queue = queue }

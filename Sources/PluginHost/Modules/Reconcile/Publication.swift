@@ -76,7 +76,7 @@ struct Publication {
         context.showLateModules()
         for newcomer in newcomers.values { newcomer.handOver?.finish() }
 
-        for restart in restarts { ThreadPool.shared.run(restart) }
+        for restart in restarts { WorkerProcess.afterwards.async(restart) }
         if context.announcements.haveObservers {
             for record in registered { context.tell(change(toRegistered: record)) }
         }
