@@ -76,7 +76,8 @@ public struct HostConfiguration: Sendable {
     public var handOverTimeout: Duration = .seconds(5)
     /// The maximum number of calls of a module that wait while it starts, hands over its state, or is started again
     /// after a crash; further ones end with ``/PluginABI/PluginError/Code/overloaded``. Calls whose timeout passes
-    /// meanwhile are counted, too. Default: 10,000.
+    /// meanwhile are counted, too. With 0, no call waits: one that needs a registered module begins its start, and ends
+    /// with that error. Default: 10,000.
     public var waitingCallsLimit = 10_000
     /// How long a generation that was replaced or removed may stay in use before the host reports it. It remains usable
     /// after that. Default: 30 s.

@@ -108,6 +108,15 @@ import Testing
         try Data().write(to: URL(filePath: "\(lazy.path).go"))
     }
 
+    @Test func `If no call may wait, the one that needs a module starts it and is refused`() throws {
+        let slow = lazy.module("X", setUp: String(format: Self.waiting, lazy.path))
+        let host = try lazy.makeHost([slow]) { $0.waitingCallsLimit = 0 }
+        #expect(host.failure("X")?.code == .overloaded)
+        try Data().write(to: URL(filePath: "\(lazy.path).go"))
+        #expect(eventually { host.states["X.so"] == "active" })
+        #expect(host.answer("X") == "X")
+    }
+
     @Test func `Calls over the limit of calls that wait for a start are refused`() async throws {
         let slow = lazy.module("X", setUp: String(format: Self.waiting, lazy.path))
         let host = try lazy.makeHost([slow]) { $0.waitingCallsLimit = 0 }

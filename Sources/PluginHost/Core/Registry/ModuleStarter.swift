@@ -112,7 +112,7 @@ final class StartRequest: Sendable {
         }
         guard let isOver else {
             throw PluginError(
-                .overloaded, "\(name) is being started, and \(limit) calls are already waiting for that. Try again.")
+                .overloaded, "\(name) is being started, and at most \(limit) calls may wait for that. Try again.")
         }
         if isOver { body() }
     }
