@@ -37,6 +37,27 @@ import Testing
         }
     }
 
+    @Test func `A read that fails in the middle leaves its reason, and zeros`() throws {
+        // Two pages of this process, after which nothing is mapped.
+        let page = Int(getpagesize())
+        let hint = UnsafeMutableRawPointer(bitPattern: 1 << 21)
+        let flags = MAP_PRIVATE | MAP_ANONYMOUS
+        let pages = try #require(mmap(hint, 3 * page, PROT_READ | PROT_WRITE, flags, -1, 0))
+        try #require(pages == hint && munmap(pages + 2 * page, page) == 0)
+        defer { munmap(pages, 2 * page) }
+        memset(pages, 7, 2 * page)
+        let memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC)
+        defer { close(memory) }
+        let start = Int(bitPattern: pages)
+        let window = try FileWindow(memory, size: start + 3 * page, path: "x")
+        window.require(UInt64(start), UInt64(2 * page))
+        #expect(window.failure == 0)
+        window.require(UInt64(start), UInt64(3 * page))
+        #expect(window.failure == EIO && window.bytesRead == 2 * page)
+        #expect(window.bytes[start..<start + 2 * page].allSatisfy { $0 == 7 })
+        #expect(window.bytes[(start + 2 * page)...].allSatisfy { $0 == 0 })
+    }
+
     @Test func `Windows that are used at the same time have memory of their own`() throws {
         let files = try (0..<6).map { number in try OpenFile([UInt8](repeating: UInt8(number), count: 9000)) }
         let windows = try files.map { try FileWindow($0.descriptor, size: 9000, path: "x") }

@@ -135,10 +135,7 @@ import Testing
     @Test func `A version that was overwritten before it started is not kept, unless the host removes it`() throws {
         let host = try lazy.makeHost([lazy.module("A")])
         #expect(host.host.lifecycle.holdFiles() == 1)
-        let file = try #require(FileHandle(forWritingAtPath: "\(host.plugins)/A.so"))
-        try file.truncate(atOffset: 0)
-        try file.write(contentsOf: Data(contentsOf: URL(filePath: newer("A").build())))
-        try file.close()
+        try writeFile(Data(contentsOf: URL(filePath: newer("A").build())), to: "\(host.plugins)/A.so")
         try host.host.lifecycle.update()
         #expect(host.states["A.so"] == "registered")
         let error = #expect(throws: PluginError.self) { try host.host.rollback("A") }
