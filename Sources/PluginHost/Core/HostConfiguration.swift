@@ -111,9 +111,8 @@ public struct HostConfiguration: Sendable {
     /// The maximum size in bytes of all kept versions of all modules together; the last one of each module is kept
     /// regardless. Default: 1 GiB.
     public var keptBytes = 1 << 30
-    /// Receives the log entries, on any thread. A call that it makes may not wait for a change of modules: if the thread
-    /// carries out the change, the call ends with ``/PluginABI/PluginError/Code/circularWait``. Default: they are
-    /// discarded.
+    /// Receives the log entries, on any thread. On a thread that changes modules, a call that would have to wait for
+    /// the change ends with ``/PluginABI/PluginError/Code/circularWait``. Default: they are discarded.
     public var log: @Sendable (LogEntry) -> Void = { _ in }
 
     /// 256 MiB.

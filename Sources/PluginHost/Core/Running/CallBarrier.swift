@@ -64,14 +64,14 @@ final class CallBarrier: Sendable {
 
     /// Blocks this thread until calls may proceed. Returns false if they may not in time.
     ///
-    /// - Throws: `circularWait` if this thread has one of the queues that lead to the end; `overloaded` if too many calls
-    ///   are waiting.
+    /// - Throws: `circularWait` if this thread has one of the queues that lead to the end; `overloaded` if too many
+    ///   calls are waiting.
     func wait(until deadline: DispatchTime) throws(PluginError) -> Bool {
         guard isOver || !queues.contains(where: \.isCurrent) else {
             throw PluginError(
                 .circularWait,
-                "\(generation.name) \(reason), and a call from the thread that does this, for instance in a log closure, "
-                    + "cannot wait for it. Make the call on another thread.")
+                "\(generation.name) \(reason), and a call from the thread that does this, for instance in a log "
+                    + "closure, cannot wait for it. Make the call on another thread.")
         }
         let isOver = DispatchSemaphore(value: 0)
         try whenOver { isOver.signal() }

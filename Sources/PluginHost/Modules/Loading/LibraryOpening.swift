@@ -43,8 +43,8 @@ final class LibraryOpening: Sendable {
 
     /// Checks that no overdue opening blocks the dynamic linker.
     ///
-    /// - Parameter retry: Called once when libraries can be opened again, if they cannot be opened now; `nil` if the file
-    ///   is not tried again.
+    /// - Parameter retry: Called once when libraries can be opened again, if they cannot be opened now; `nil` if the
+    ///   file is not tried again.
     /// - Throws: `openFailed` if an overdue opening has not returned yet.
     static func requireFree(for file: String, _ retry: (@Sendable () -> Void)?) throws(PluginError) {
         guard let present = overdue.withLock({ $0.values.first }) else { return }

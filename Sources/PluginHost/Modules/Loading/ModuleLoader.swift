@@ -75,8 +75,8 @@ struct ModuleLoader {
     ///   - name: The name of the module, if it is known. A module that turns out to have another name is refused if it
     ///     was opened in a process of its own, or should have been.
     ///   - suggested: The likely name if it is not known; `nil` for the one that the name of the file suggests.
-    ///   - retry: Called once when the file can be opened, if an overdue constructor of another file keeps it from being
-    ///     opened in this process; see ``LibraryOpening``.
+    ///   - retry: Called once when the file can be opened, if an overdue constructor of another file keeps it from
+    ///     being opened in this process; see ``LibraryOpening``.
     /// - Throws: `openFailed` or `invalidFile`; `deadlineExceeded` if its constructors do not return in time;
     ///   `outOfResources`; if it is opened in a process of its own, also the errors of ``load(_:_:)``.
     func open(

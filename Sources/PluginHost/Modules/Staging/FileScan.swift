@@ -177,8 +177,8 @@ struct FileScan {
         }
     }
 
-    /// Returns a function that opens a file when the constructor of another one, which has kept it from being opened, has
-    /// returned.
+    /// Returns a function that opens a file when the constructor of another one, which has kept it from being opened,
+    /// has returned.
     private func opening(of path: String) -> @Sendable () -> Void {
         { [weak context] in context?.later { FileScan(context: $0).openAfterOthers(path) } }
     }
