@@ -39,7 +39,7 @@ import Testing
             try test.start()
             let used = try Self.useUpDescriptors(leaving: free)
             try #require(rename("\(test.plugins)/.new", "\(test.plugins)/Good.so") == 0)
-            try #require(eventually { test.status("Good.so")?.error?.code == .outOfResources })
+            try #require(eventually { test.status("Good.so")?.state == .failed })
             for descriptor in used { close(descriptor) }
             try #require(eventually { test.answer() == "yes" })
         }
