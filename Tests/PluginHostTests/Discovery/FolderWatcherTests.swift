@@ -247,6 +247,30 @@ import Testing
         }
     }
 
+    @Test func `A file that appears before the folder can be watched is reported`() async {
+        await #expect(processExitsWith: .success) {
+            let (folder, other, changes) = (try TemporaryFolder(), try TemporaryFolder(), WatcherChanges())
+            let file = try other.file("a.so")
+            let watcher = FolderWatcher(folders: [folder.path]) { changes.add($0.folders) }
+            var limit = rlimit(rlim_cur: 256, rlim_max: 256)
+            try #require(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            limit.rlim_cur = 256
+            try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            var used: [Int32] = []
+            while case let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC), descriptor >= 0 {
+                used.append(descriptor)
+            }
+            // With one descriptor, the folder can be read, but not watched.
+            close(used.removeLast())
+            watcher.start()
+            try #require(watcher.problem != nil)
+            try #require(rename(file, "\(folder.path)/a.so") == 0)
+            for descriptor in used { close(descriptor) }
+            try #require(eventually { changes.contain(folder.path) })
+            watcher.stop()
+        }
+    }
+
     @Test(.enabled(if: geteuid() != 0, "root can read everything"))
     func `A folder that cannot be watched at first is watched when it can be`() throws {
         let plugins = try folder.folder("plugins", mode: 0)

@@ -271,7 +271,11 @@ final class FolderWatcher: @unchecked Sendable {
                 hasChanged = true
             }
             var folder = folders[location] ?? Folder(identity: found.identity)
-            if folder.watch < 0, descriptor >= 0 { folder.watch = watch(location) }
+            if folder.watch < 0, descriptor >= 0 {
+                folder.watch = watch(location)
+                // What has happened since the last check is not reported otherwise.
+                if folder.watch >= 0 { hasChanged = true }
+            }
             let items = try? walk.read(found)
             let files = items.map { identities(of: $0, onlyLinks: folder.watch >= 0) }
             hasChanged = hasChanged || files != folder.files
