@@ -7,7 +7,11 @@ import Synchronization
 /// those that have been copied; this one copies, too, as long as the file that it wants is not there. Files are taken in
 /// order; some may be skipped. Used on one thread.
 final class CopiesAhead {
-    private typealias Copied = Result<Staging.Begun?, PluginError>
+    private struct Copied {
+        let result: Result<Staging.Begun?, PluginError>
+        /// What was at the path; `nil` if there was nothing.
+        let identity: FileIdentity?
+    }
 
     /// What both threads use.
     private final class Shared: Sendable {
@@ -46,18 +50,21 @@ final class CopiesAhead {
         }
 
         func copy(_ index: Int) -> Copied {
-            profiler.measure(.loading, paths[index]) {
+            let path = paths[index]
+            return profiler.measure(.loading, path) {
+                let identity = FileIdentity(path: path)
                 do throws(PluginError) {
-                    return .success(try staging.begin(path: paths[index], checkTrust: checkTrust))
+                    let begun = try staging.begin(path: path, checkTrust: checkTrust)
+                    return Copied(result: .success(begun), identity: begun?.identity ?? identity)
                 } catch {
-                    return .failure(error)
+                    return Copied(result: .failure(error), identity: identity)
                 }
             }
         }
 
-        /// Whether the file is no longer the one that was copied.
-        func hasChanged(_ index: Int, since begun: Staging.Begun) -> Bool {
-            FileIdentity(path: paths[index]) != begun.identity
+        /// Whether the file is no longer the one that was copied, or could not be copied.
+        func hasChanged(_ index: Int, since copied: Copied) -> Bool {
+            FileIdentity(path: paths[index]) != copied.identity
         }
 
         /// Copies files on the other thread, until the end.
@@ -122,16 +129,16 @@ final class CopiesAhead {
         }
     }
 
-    /// Returns the copy of a file. Each must be taken at most once. A file that has changed since it was copied is
-    /// copied again.
+    /// Returns the copy of a file. Each must be taken at most once. A file that has changed since it was copied, or could
+    /// not be copied, is copied again.
     ///
     /// - Throws: The errors of ``Staging/begin(path:checkTrust:)``.
     func take(_ index: Int) throws(PluginError) -> Staging.Begun? {
         prepare(index)
         let copied = shared.state.withLock { $0.copies.removeValue(forKey: index)! }
-        guard let begun = try copied.get(), shared.hasChanged(index, since: begun) else { return try copied.get() }
-        staging.discard(begun)
-        return try shared.copy(index).get()
+        guard shared.hasChanged(index, since: copied) else { return try copied.result.get() }
+        if case .success(let begun?) = copied.result { staging.discard(begun) }
+        return try shared.copy(index).result.get()
     }
 
     /// Permits copies of the files before `end`. The other thread is woken if it has a few to copy, or the last ones.
@@ -158,6 +165,6 @@ final class CopiesAhead {
             defer { state.copies = [:] }
             return state.copies.values
         }
-        for case .success(let begun?) in rest { staging.discard(begun) }
+        for case .success(let begun?) in rest.map(\.result) { staging.discard(begun) }
     }
 }
