@@ -226,15 +226,7 @@ import Testing
             let watcher = FolderWatcher(folders: [folder.path], lookInterval: .milliseconds(20)) {
                 changes.add($0.folders)
             }
-            var limit = rlimit(rlim_cur: 256, rlim_max: 256)
-            try #require(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
-            limit.rlim_cur = 256
-            try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
-            var used: [Int32] = []
-            while case let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC), descriptor >= 0 {
-                used.append(descriptor)
-            }
-            for _ in 0..<free { close(used.removeLast()) }
+            let used = try useUpDescriptors(leaving: free)
             watcher.start()
             let problem = try #require(watcher.problem?.message)
             try #require(problem.contains("plugins folders cannot be watched") && problem.contains("once a second"))
@@ -252,16 +244,8 @@ import Testing
             let (folder, other, changes) = (try TemporaryFolder(), try TemporaryFolder(), WatcherChanges())
             let file = try other.file("a.so")
             let watcher = FolderWatcher(folders: [folder.path]) { changes.add($0.folders) }
-            var limit = rlimit(rlim_cur: 256, rlim_max: 256)
-            try #require(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
-            limit.rlim_cur = 256
-            try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
-            var used: [Int32] = []
-            while case let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC), descriptor >= 0 {
-                used.append(descriptor)
-            }
             // With one descriptor, the folder can be read, but not watched.
-            close(used.removeLast())
+            let used = try useUpDescriptors(leaving: 1)
             watcher.start()
             try #require(watcher.problem != nil)
             try #require(rename(file, "\(folder.path)/a.so") == 0)

@@ -17,7 +17,7 @@ import Testing
             let built = try CModule().build()
             try copyFile(built, to: "\(test.plugins)/.new")
             try test.start()
-            let used = try Self.useUpDescriptors(leaving: free)
+            let used = try useUpDescriptors(leaving: free)
             try #require(rename("\(test.plugins)/.new", "\(test.plugins)/Good.so") == 0)
             let hasFailed = eventually {
                 !test.host.problems.isEmpty || test.host.modules.contains { $0.state == .failed }
@@ -37,7 +37,7 @@ import Testing
             let test = try TestHost { configuration, _ in configuration.isolation.modules = .all }
             try copyFile(CModule().build(), to: "\(test.plugins)/.new")
             try test.start()
-            let used = try Self.useUpDescriptors(leaving: free)
+            let used = try useUpDescriptors(leaving: free)
             try #require(rename("\(test.plugins)/.new", "\(test.plugins)/Good.so") == 0)
             try #require(eventually { test.status("Good.so")?.state == .failed })
             for descriptor in used { close(descriptor) }
@@ -54,25 +54,11 @@ import Testing
             try crashing.build(into: test.plugins, as: "bad.so")
             try test.start()
             try #require(test.answer("Bad") == "yes")
-            let used = try Self.useUpDescriptors(leaving: 0)
+            let used = try useUpDescriptors(leaving: 0)
             try #require(test.code("Bad", "abort") == .moduleCrashed)
             try #require(eventually { test.status("bad.so")?.state == .failed })
             for descriptor in used { close(descriptor) }
             try #require(eventually { test.answer("Bad") == "yes" })
         }
-    }
-
-    /// Opens all descriptors but some, and returns them.
-    private static func useUpDescriptors(leaving free: Int) throws -> [Int32] {
-        var limit = rlimit(rlim_cur: 256, rlim_max: 256)
-        try #require(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
-        limit.rlim_cur = 256
-        try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
-        var used: [Int32] = []
-        while case let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC), descriptor >= 0 {
-            used.append(descriptor)
-        }
-        for _ in 0..<free { close(used.removeLast()) }
-        return used
     }
 }

@@ -134,7 +134,7 @@ struct ModuleLoader {
     /// Opens a staged copy, and reads its description.
     ///
     /// - Parameter name: The name of the module, if it is known.
-    /// - Throws: The errors of ``open(_:of:suggested:)`` and ``load(_:_:)``.
+    /// - Throws: The errors of ``open(_:of:suggested:whenFree:)`` and ``load(_:_:)``.
     func load(_ file: StagedFile, of name: String?) throws(PluginError) -> LoadedModule {
         try load(file, enter(file, try open(file, of: name))())
     }
