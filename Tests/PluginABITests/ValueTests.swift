@@ -157,6 +157,35 @@ import Testing
         #expect(positional == ["a text", 1, 2.5, true, nil, ["k": 1], 7, nil, nil])
     }
 
+    /// Strings of up to 15 bytes that are stored in themselves are passed in another way than all others.
+    @Test func `Names and texts of each length in a literal of parameters arrive as they are`() throws {
+        for count in 1...40 {
+            for letter in ["x", "é", "漢"] {
+                let short = String(repeating: letter, count: count)
+                var stored = ""
+                stored.reserveCapacity(200)
+                stored += short
+                // The bit that short strings set is clear: the text is on the heap, although it may be short.
+                #expect(unsafeBitCast(stored, to: (UInt64, UInt64).self).1 & 0x2000_0000_0000_0000 == 0)
+                let named: Parameters = [
+                    short: stored, "2": 1, "n\(stored)": short, stored: 2.5, "nil": nil, "": short,
+                ]
+                let expected: [(String, Value)] = [
+                    (short, .string(short)), ("2", 1), ("n\(short)", .string(short)), (short, 2.5), ("nil", nil),
+                    ("", .string(short)),
+                ]
+                let arrived = try named.lend { $0.map { ($0.key.text, Value(copying: $0.value, host: noHost)) } }
+                #expect(arrived.elementsEqual(expected, by: ==))
+                let positions: Parameters = [short, 1, stored, true, 2.5, nil, "", short]
+                #expect(
+                    try positions.lend { $0.map { Value(copying: $0.value, host: noHost) } }
+                        == [.string(short), 1, .string(short), true, 2.5, nil, "", .string(short)])
+                let mixed: Parameters = [stored: short, short: ["list"]]
+                #expect(try mixed.lend { $0.map(\.key.text) } == [short, short])
+            }
+        }
+    }
+
     @Test func `Lists and maps in a literal of parameters arrive as they are, with elements of every type`() throws {
         let long = String(repeating: "long ", count: 100)
         let cases: [(Parameters, Value)] = [

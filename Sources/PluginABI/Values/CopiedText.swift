@@ -1,4 +1,4 @@
-// Copies of text that has crossed the boundary.
+// Copies of text that has crossed the boundary, and the form of short strings.
 
 extension String {
     /// Copies UTF-8; invalid UTF-8 is repaired. Names and short words, which Swift stores in the string itself, are made
@@ -34,6 +34,17 @@ extension String {
         return unsafeBitCast((low, high | UInt64(truncatingIfNeeded: 0xE0 | count) &<< 56), to: String.self)
     }
 
+    /// The words and the number of bytes of text of a string in this form, or in the same form with other text than
+    /// ASCII; `nil` for others.
+    @inline(__always)
+    fileprivate static func short(at string: UnsafePointer<String>) -> (words: (UInt64, UInt64), count: Int)? {
+        guard isShortFormKnown else { return nil }
+        // Sound: both consist of two words.
+        let words = UnsafeRawPointer(string).load(as: (UInt64, UInt64).self)
+        guard words.1 & (0x20 &<< 56) != 0 else { return nil }
+        return (words, Int(truncatingIfNeeded: words.1 &>> 56 & 0x0F))
+    }
+
     /// Whether strings have this form: the compiler compares a literal with it, and removes the other branch.
     @inline(__always)
     private static var isShortFormKnown: Bool {
@@ -42,4 +53,10 @@ extension String {
         return unsafeBitCast("fifteen letters", to: (UInt64, UInt64).self)
             == (0x206E_6565_7466_6966, 0xEF73_7265_7474_656C)
     }
+}
+
+extension UnsafePointer<String> {
+    /// The words and the number of bytes of text of a string that consists of its own two words; `nil` for others.
+    @inline(__always)
+    var short: (words: (UInt64, UInt64), count: Int)? { String.short(at: self) }
 }

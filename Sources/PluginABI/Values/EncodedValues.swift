@@ -42,6 +42,17 @@
         self.init(1, size) { $0.write(one: value) }
     }
 
+    /// Encodes plain values, which need no part of the header but the number of entries.
+    ///
+    /// - Parameter write: Writes the entries, and the text behind them.
+    @inline(__always)
+    init(_ count: Int, bytes: Int, write: (UnsafeMutableRawPointer) -> Void) {
+        block = ManagedBuffer.create(minimumCapacity: (bytes &+ 7) / 8) { block in
+            write(UnsafeMutableRawPointer(block.withUnsafeMutablePointerToElements { $0 }))
+            return Header(entryCount: count, extras: nil)
+        }
+    }
+
     @inline(__always)
     init(_ count: Int, _ size: Size, write: (inout Writer) -> Void) {
         let bytes = size.failure == nil ? size.structures + size.text : 0

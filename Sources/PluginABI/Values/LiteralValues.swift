@@ -6,45 +6,58 @@
 extension EncodedValues {
     /// Encodes the named values of a literal.
     @usableFromInline init(literal elements: UnsafeBufferPointer<(String, LiteralValue)>) {
-        // A copy of an element would cost much more than its encoding, so the elements are read in place.
-        let start = UnsafeRawPointer(elements.baseAddress!)
-        let stride = MemoryLayout<(String, LiteralValue)>.stride
-        var (size, element) = (Size(elements.count), start)
-        for _ in 0..<elements.count {
-            size.text &+= element.assumingMemoryBound(to: String.self).pointee.utf8.count
-            guard size.add((element + valueOffset).assumingMemoryBound(to: LiteralValue.self)) else {
-                self.init(converting: elements.map { ($0.0, $0.1) })
-                return
-            }
-            element += stride
-        }
-        self.init(elements.count, size) { writer in
-            var (entry, element) = (writer.reserve(plugin_entry.self, elements.count), start)
-            for _ in 0..<elements.count {
-                let key = writer.copy(element.assumingMemoryBound(to: String.self).pointee)
-                let value = writer.encode((element + valueOffset).assumingMemoryBound(to: LiteralValue.self))
-                entry.initialize(to: plugin_entry(key: key, value: value))
-                entry += 1
-                element += stride
-            }
-        }
+        let all = LiteralElements(elements)
+        self = EncodedValues(plain: all) ?? EncodedValues(any: all) { elements.map { ($0.0, $0.1) } }
     }
 
     /// Encodes the positional values of a literal.
     @usableFromInline init(literal elements: UnsafeBufferPointer<LiteralValue>) {
-        let start = elements.baseAddress!
+        let all = LiteralElements(elements)
+        self = EncodedValues(plain: all) ?? EncodedValues(any: all) { elements.map { ("", $0) } }
+    }
+
+    /// Encodes a literal of numbers, truth values, text and `nil`, as almost every literal is. Fails for others, and for
+    /// so much text that one of the strings may be too long.
+    @inline(__always)
+    private init?(plain elements: LiteralElements) {
+        let structures = elements.count &* MemoryLayout<plugin_entry>.stride
+        var text = 0
+        for index in 0..<elements.count {
+            guard let count = elements.value(index).plainTextCount else { return nil }
+            text &+= count
+            if let name = elements.name(index) { text &+= name.pointee.utf8.count }
+        }
+        guard text <= Int(UInt32.max) else { return nil }
+        self.init(elements.count, bytes: structures &+ text &+ PlainText.excess) { memory in
+            let entries = memory.bindMemory(to: plugin_entry.self, capacity: elements.count)
+            var text = PlainText(end: memory + structures)
+            for index in 0..<elements.count {
+                let key = elements.name(index).map { text.append($0) } ?? plugin_string()
+                (entries + index).initialize(
+                    to: plugin_entry(key: key, value: text.encode(elements.value(index))))
+            }
+        }
+    }
+
+    /// Encodes the elements of any literal.
+    ///
+    /// - Parameter unencoded: Returns copies of the elements, for values that must be converted first.
+    @inline(__always)
+    private init(any elements: LiteralElements, unencoded: () -> [(String, LiteralValue)]) {
         var size = Size(elements.count)
         for index in 0..<elements.count {
-            guard size.add(start + index) else {
-                self.init(converting: elements.map { ("", $0) })
+            if let name = elements.name(index) { size.text &+= name.pointee.utf8.count }
+            guard size.add(elements.value(index)) else {
+                self.init(converting: unencoded())
                 return
             }
         }
         self.init(elements.count, size) { writer in
             let entries = writer.reserve(plugin_entry.self, elements.count)
             for index in 0..<elements.count {
-                let value = writer.encode(start + index)
-                (entries + index).initialize(to: plugin_entry(key: plugin_string(), value: value))
+                let key = elements.name(index).map { writer.copy($0.pointee) } ?? plugin_string()
+                let value = writer.encode(elements.value(index))
+                (entries + index).initialize(to: plugin_entry(key: key, value: value))
             }
         }
     }
@@ -75,10 +88,91 @@ extension EncodedValues {
     }
 }
 
-// The types that are read in place, without a conversion: those of literals, Value, and lists and maps of these.
+/// The elements of a literal. They are read in place: copying one would cost much more than encoding it.
+private struct LiteralElements {
+    private let start: UnsafeRawPointer
+    let count: Int
+    private let stride: Int
+    /// The offset of the value in an element: after the name, if there is one.
+    private let valueOffset: Int
 
-/// The offset of the value in an element of a literal: after the name.
-private let valueOffset = MemoryLayout<String>.stride
+    @inline(__always)
+    init(_ elements: UnsafeBufferPointer<(String, LiteralValue)>) {
+        (start, count) = (UnsafeRawPointer(elements.baseAddress!), elements.count)
+        (stride, valueOffset) = (MemoryLayout<(String, LiteralValue)>.stride, MemoryLayout<String>.stride)
+    }
+
+    @inline(__always)
+    init(_ elements: UnsafeBufferPointer<LiteralValue>) {
+        (start, count) = (UnsafeRawPointer(elements.baseAddress!), elements.count)
+        (stride, valueOffset) = (MemoryLayout<LiteralValue>.stride, 0)
+    }
+
+    /// The name of an element; `nil` in a literal of positional values.
+    @inline(__always)
+    func name(_ index: Int) -> UnsafePointer<String>? {
+        valueOffset == 0 ? nil : (start + index &* stride).assumingMemoryBound(to: String.self)
+    }
+
+    @inline(__always)
+    func value(_ index: Int) -> UnsafePointer<LiteralValue> {
+        (start + (index &* stride &+ valueOffset)).assumingMemoryBound(to: LiteralValue.self)
+    }
+}
+
+/// The text of a literal of plain values, written one string after the other.
+private struct PlainText {
+    private var end: UnsafeMutableRawPointer
+
+    /// How many bytes beyond the end of the text may be written: short strings are written as a whole.
+    static let excess = MemoryLayout<String>.size
+
+    @inline(__always)
+    init(end: UnsafeMutableRawPointer) { self.end = end }
+
+    @inline(__always)
+    mutating func append(_ string: UnsafePointer<String>) -> plugin_string {
+        let start = end
+        let count: Int
+        if let short = string.short {
+            start.storeBytes(of: short.words.0, as: UInt64.self)
+            (start + 8).storeBytes(of: short.words.1, as: UInt64.self)
+            count = short.count
+        } else {
+            count = string.pointee.withPluginString { source in
+                if let bytes = source.bytes { start.copyMemory(from: bytes, byteCount: Int(source.count)) }
+                return Int(source.count)
+            }
+        }
+        end += count
+        return plugin_string(bytes: start.assumingMemoryBound(to: CChar.self), count: UInt64(count))
+    }
+
+    /// Encodes a value that has a `plainTextCount`.
+    @inline(__always)
+    mutating func encode(_ value: UnsafePointer<LiteralValue>) -> plugin_value {
+        guard let (type, content) = value.content else { return plugin_value_null() }
+        if type == String.self {
+            let text = append(content.assumingMemoryBound(to: String.self))
+            return plugin_value_string(text.bytes, UInt32(truncatingIfNeeded: text.count))
+        }
+        if type == Int.self { return plugin_value_int(Int64(content.load(as: Int.self))) }
+        if type == Double.self { return plugin_value_double(content.load(as: Double.self)) }
+        return plugin_value_bool(content.load(as: Bool.self) ? 1 : 0)
+    }
+}
+
+extension UnsafePointer<LiteralValue> {
+    /// The number of bytes of text in a value that is a number, a truth value, text or `nil`; `nil` for others.
+    @inline(__always)
+    fileprivate var plainTextCount: Int? {
+        guard let (type, content) = content else { return 0 }
+        if type == String.self { return content.assumingMemoryBound(to: String.self).pointee.utf8.count }
+        return type == Int.self || type == Double.self || type == Bool.self ? 0 : nil
+    }
+}
+
+// The types that are read in place, without a conversion: those of literals, Value, and lists and maps of these.
 
 extension EncodedValues.Size {
     /// Adds what a value needs. Returns false if it must be converted first.
