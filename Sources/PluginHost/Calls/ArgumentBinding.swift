@@ -70,12 +70,24 @@ extension Endpoint {
         let end = entry + entries.count
         while entry < end {
             guard entry.pointee.value.kind == parameter.pointee.rawKind,
-                isPositional ? entry.pointee.key.count == 0 : entry.pointee.key == parameter.pointee.key
+                isPositional ? entry.pointee.key.count == 0 : parameter.pointee.isNamed(entry.pointee.key)
             else { return false }
             argument.initialize(byWordsOf: entry.pointee.value)
             (entry, parameter, argument) = (entry + 1, parameter + 1, argument + 1)
         }
         return true
+    }
+
+    /// The same, and refuses values that are not sound.
+    ///
+    /// - Parameter areTrusted: Whether the values need no check.
+    @inline(__always)
+    func take(
+        _ entries: UnsafeBufferPointer<plugin_entry>, as arguments: UnsafeMutableBufferPointer<plugin_value>,
+        areTrusted: Bool
+    ) -> Bool {
+        take(entries, as: arguments)
+            && (areTrusted || UnsafeBufferPointer(start: arguments.baseAddress, count: entries.count).areSound)
     }
 
     /// Returns whether values match the declaration exactly, as ``take(_:as:)`` requires.
@@ -116,8 +128,8 @@ extension UnsafeBufferPointer<Endpoint.Parameter> {
     /// parameters in declared order.
     @inline(__always)
     func position(of key: plugin_string, near index: Int) -> Int? {
-        if index < count, self[index].key == key { return index }
-        return indices.first { self[$0].key == key }
+        if index < count, self[index].isNamed(key) { return index }
+        return indices.first { self[$0].isNamed(key) }
     }
 }
 

@@ -81,14 +81,18 @@ struct Calls: Sendable {
         to receiver: Receiver
     ) -> plugin_token {
         guard let thread = ThreadContext.current, let record = thread.next, seesPublished(caller, thread),
-            caller.isProgram || asked.isSoundButForNames
+            caller.isProgram || asked.isSoundButForParameters
         else { return dispatchSlow(asked, parent: parent, from: caller, mode: mode, to: receiver) }
         let parent = parent != 0 ? parent : thread.currentCall
         let found = enter(record, thread, parent: parent, from: caller) { find(asked, in: $0) }
         guard let found else {
             return dispatchOther(asked, parent: parent, from: caller, mode: mode, to: receiver, thread, record)
         }
-        if asked.pointee.isPlain, callFast(found, asked.pointee.entries, receiver, thread, record) { return 0 }
+        if asked.pointee.isPlain,
+            callFast(found, asked.pointee.entries, areTrusted: caller.isProgram, receiver, thread, record)
+        {
+            return 0
+        }
         return begin(found, asked, parent: parent, from: caller, mode: mode, to: receiver, thread, record)
     }
 
@@ -151,7 +155,7 @@ struct Calls: Sendable {
         }
         let call = Call(asked, parent: parent, from: caller, thread, mode, receiver)
         do throws(PluginError) {
-            if !caller.isProgram { try asked.pointee.checkKeys() }
+            if !caller.isProgram { try asked.pointee.checkValues() }
             return try found.lend { (endpoint) throws(PluginError) in
                 try invoke(endpoint, asked.pointee.entries, call, thread, record)
             }

@@ -60,18 +60,19 @@ extension Calls {
     /// parameters that match its declaration exactly. The caller has checked that the call comes from this process and
     /// sets no timeout (`isPlain`), and has occupied its record.
     ///
-    /// - Returns: False, without doing anything, for any other action; ``invoke(_:_:_:_:_:instance:)`` can call all of
-    ///   them.
+    /// - Parameter areTrusted: Whether the values need no check: those of the program, and those that were checked.
+    /// - Returns: False, without doing anything, for any other action or if a value is not sound;
+    ///   ``invoke(_:_:_:_:_:instance:)`` can call all actions.
     @inline(__always)
     func callFast(
-        _ found: Unmanaged<Endpoint>, _ entries: UnsafeBufferPointer<plugin_entry>, _ receiver: Receiver,
-        _ thread: ThreadContext, _ record: CallRecord
+        _ found: Unmanaged<Endpoint>, _ entries: UnsafeBufferPointer<plugin_entry>, areTrusted: Bool,
+        _ receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord
     ) -> Bool {
         found._withUnsafeGuaranteedRef { endpoint in
             guard endpoint.callPath == .fast, isFree(endpoint, record) else { return false }
             return withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: Endpoint.fastParameters) {
                 arguments in
-                guard endpoint.take(entries, as: arguments) else { return false }
+                guard endpoint.take(entries, as: arguments, areTrusted: areTrusted) else { return false }
                 runFast(endpoint, receiver, thread, record) { token, result in
                     invoke(endpoint, arguments.baseAddress, entries.count, token, result)
                 }

@@ -15,7 +15,7 @@ extension Calls {
             guard endpoint.callPath == .fastAsync, isFree(endpoint, record) else { return nil }
             return withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: Endpoint.fastParameters) {
                 arguments in
-                guard endpoint.take(entries, as: arguments) else { return nil }
+                guard endpoint.take(entries, as: arguments, areTrusted: caller.isProgram) else { return nil }
                 let call = Call(
                     parent: parent, timeout: 0, isRemote: false, mode: .any, receiver: receiver,
                     caller: .passUnretained(caller))

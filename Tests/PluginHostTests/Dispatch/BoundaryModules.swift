@@ -74,11 +74,27 @@ extension BoundaryTests {
                             if (is(what, "longTarget")) request.target.count = UINT64_C(1) << 40;
                             if (is(what, "longAction")) request.action.count = UINT64_C(1) << 40;
                             if (is(what, "longKey")) entry.key.count = UINT64_C(1) << 40;
+                            if (is(what, "nullKey")) entry.key = plugin_string_make(0, 4);
+                            if (is(what, "nullLongKey")) {
+                                request.target = text("Careless"); request.action = text("long");
+                                entry.key = plugin_string_make(0, 9);
+                            }
+                            if (is(what, "nullKeyAsync")) {
+                                request.target = text("Careless"); request.action = text("async");
+                                entry.key = plugin_string_make(0, 4);
+                                host->call(host, call->token, &request, hear, 0);
+                                reply_value(call->token, plugin_value_string(last, strlen(last)));
+                                return;
+                            }
                             if (is(what, "object")) entry.value = plugin_value_object(12345);
                             if (is(what, "url")) { request.address = PLUGIN_ADDRESS_URL; request.target = bad; }
                             host->perform(host, call->token, &request, hear, 0);
                             reply_value(call->token, plugin_value_string(last, strlen(last)));
                             """),
+                    .init(name: "long", parameters: ["nine_long": "string"], body: "reply_int(call->token, 1);"),
+                    .init(
+                        name: "async", manifest: "\"async\":true,", parameters: ["name": "string"],
+                        body: "reply_int(call->token, 1);"),
                     .init(
                         name: "result", parameters: ["what": "string"],
                         body: """

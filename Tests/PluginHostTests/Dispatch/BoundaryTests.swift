@@ -15,7 +15,7 @@ import Testing
     @Test(arguments: [
         "target", "action", "key", "value", "mapKey", "nullTarget", "nullText", "nullBytes", "nullList", "nullMap",
         "nullParameters", "kind", "deepList", "deepEmpty", "size", "address", "hugeCount", "hugeName", "longTarget",
-        "longAction", "longKey", "object", "url",
+        "longAction", "longKey", "nullKey", "nullLongKey", "nullKeyAsync", "object", "url",
     ])
     func `An invalid request is refused, with the reason`(what: String) throws {
         #expect(try host.perform("Careless", "request", [.string(what)]) == "invalidValue")

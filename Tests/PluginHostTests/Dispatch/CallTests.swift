@@ -78,6 +78,20 @@ import Testing
         #expect(error.message.contains("“nam”") && error.message.contains("Did you mean “name”?"))
     }
 
+    @Test(arguments: ["a", "abc", "abcd", "abcdefg", "abcdefgh", "abcdefghi", "abcdefghijklmnopqr"])
+    func `A name of the right length with another byte is refused`(name: String) throws {
+        try host.register(
+            Manifest("Names", version: "1.0.0") {
+                Target("Names") { Action(name, .required(name, Int.self)) { $0 } }
+            })
+        #expect(try host.perform("Names", name, [name: 1]) == 1)
+        for position in name.indices {
+            var other = name
+            other.replaceSubrange(position...position, with: "_")
+            #expect(try test.failure("Names", name, [other: 1]).code == .unknownParameter)
+        }
+    }
+
     @Test func `A mistyped parameter is named, with both types`() throws {
         let error = try test.failure("B", "greet", ["name": 5])
         #expect(error.code == .mistypedParameter)

@@ -43,12 +43,20 @@ extension plugin_value {
     }
 
     /// Whether the value passes the check.
-    @inline(__always)
     var isSound: Bool {
-        let isText = kind == PLUGIN_KIND_STRING
-        if isText, plugin_string(bytes: self.as.string, count: UInt64(count)).isASCII { return true }
+        if isEvidentlySound { return true }
         do throws(PluginError) { try check() } catch { return false }
         return true
+    }
+
+    /// Whether the value is a number, ASCII text or bytes, and passes the check. False for values that need a longer one.
+    @inline(__always)
+    fileprivate var isEvidentlySound: Bool {
+        switch kind {
+        case PLUGIN_KIND_STRING: plugin_string(bytes: self.as.string, count: UInt64(count)).isASCII
+        case PLUGIN_KIND_BYTES: self.as.bytes != nil || count == 0
+        default: kind <= PLUGIN_KIND_DOUBLE
+        }
     }
 
     private func requirePointer(_ isThere: Bool, _ what: String) throws(PluginError) {
@@ -59,11 +67,16 @@ extension plugin_value {
 }
 
 extension UnsafeBufferPointer<plugin_value> {
-    /// Whether all values pass the check.
+    /// Whether all values pass the check. Most do evidently, and the function that finds this out needs no registers to
+    /// be saved.
+    @inline(never)
     var areSound: Bool {
-        for index in indices where !self[index].isSound { return false }
+        for index in indices where !self[index].isEvidentlySound { return areSoundOtherwise }
         return true
     }
+
+    @inline(never)
+    private var areSoundOtherwise: Bool { allSatisfy(\.isSound) }
 }
 
 extension plugin_string {
@@ -135,7 +148,7 @@ extension plugin_request {
     }
 
     /// Checks the names of the parameters.
-    func checkKeys() throws(PluginError) {
+    private func checkKeys() throws(PluginError) {
         for index in 0..<Int(parameter_count) { try parameters[index].key.check("The name of a parameter") }
     }
 
@@ -180,26 +193,27 @@ extension plugin_request {
 
 extension UnsafePointer<plugin_request> {
     /// Whether the request passes all checks; for a call by target and action, or of a bound action, all but those of
-    /// the names. If the action is found, its target and action are names that a module has declared, and so are the
-    /// names of parameters that match the declaration. Code that does not find the action checks everything
-    /// (``plugin_request/checkValues()``), and code that accepts other parameters checks their names
-    /// (``plugin_request/checkKeys()``).
+    /// the names and values. If the action is found, its target and action are names that a module has declared, and so
+    /// are the names of parameters that match the declaration, whose values are checked when they are in order
+    /// (`areSound`). Code that does not find the action, or accepts other parameters, checks everything
+    /// (``plugin_request/checkValues()``). Until then, not even the pointers of names and values are checked: a name may
+    /// only be compared with a declared one.
     ///
     /// The request is read in the units in which the caller has just written it; see
     /// ``UnsafeMutablePointer/initialize(byWordsOf:)``.
     @inline(never)
-    var isSoundButForNames: Bool {
+    var isSoundButForParameters: Bool {
         let isBound = pointee.address == PLUGIN_ADDRESS_BOUND
         guard isBound || pointee.address == PLUGIN_ADDRESS_ACTION, pointee.size >= plugin_request.smallestSize,
             isBound || pointee.target.isThere && pointee.action.isThere,
             pointee.parameter_count <= plugin_request.parametersMax,
             pointee.parameter_count == 0 || pointee.parameters != nil
-        else { return pointee.isSound }
-        for entry in pointee.entries {
-            guard entry.key.isThere, entry.value.isSound else { return false }
-        }
+        else { return isSound }
         return true
     }
+
+    @inline(never)
+    private var isSound: Bool { pointee.isSound }
 }
 
 extension UnsafeRawPointer {

@@ -37,7 +37,9 @@ extension Calls {
     ) -> Bool {
         inNextRecord(receiver, thread) { (thread, record) throws(PluginError) in
             guard occupy(record, endpoint, for: post, since, thread) else { return nil }
-            if interception == nil, callFast(endpoint, post.entries, receiver, thread, record) { return 0 }
+            if interception == nil, callFast(endpoint, post.entries, areTrusted: true, receiver, thread, record) {
+                return 0
+            }
             return try invoke(
                 endpoint.takeUnretainedValue(), post, mode, receiver, thread, record, through: interception)
         } != nil

@@ -37,7 +37,7 @@ extension Calls {
             let interception = registry.current(thread).interception
             return try invoke(endpoint.takeUnretainedValue(), entries, call, thread, record, through: interception)
         }
-        if call.isPlain, callFast(endpoint, entries, call.receiver, thread, record) { return 0 }
+        if call.isPlain, callFast(endpoint, entries, areTrusted: true, call.receiver, thread, record) { return 0 }
         return try endpoint.lend { (endpoint) throws(PluginError) in
             try invoke(endpoint, entries, call, thread, record)
         }

@@ -111,7 +111,7 @@ extension Calls {
                     }
                     guard isThere else { return nil }
                     if table.interception == nil, call.isPlain,
-                        callFast(found, entries, call.receiver, thread, record)
+                        callFast(found, entries, areTrusted: true, call.receiver, thread, record)
                     {
                         return 0
                     }

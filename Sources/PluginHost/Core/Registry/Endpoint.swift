@@ -79,13 +79,31 @@ final class Endpoint: @unchecked Sendable {
     /// The properties of a declared parameter that the call path needs. Cheap to copy: it contains no references.
     struct Parameter: @unchecked Sendable {  // The key and the default point to memory that is never freed.
         let key: plugin_string
-        let kind: Value.Kind
+        /// The name as a number, if it has fewer than eight bytes.
+        private let shortKey: UInt64
         /// The number of the kind in the binary interface; for `any`, which has none, a number that no value has.
         let rawKind: UInt32
+        let kind: Value.Kind
         let isRequired: Bool
         let defaultValue: plugin_value
 
         var name: String { key.text }
+
+        init(_ name: String, _ kind: Value.Kind, isRequired: Bool, defaultValue: plugin_value) {
+            key = .shared(name)
+            let count = Int(key.count)
+            shortKey = count < 8 ? UnsafeRawPointer(key.bytes)?.tail(from: 0, to: count) ?? 0 : 0
+            (self.kind, rawKind) = (kind, kind.raw ?? .max)
+            (self.isRequired, self.defaultValue) = (isRequired, defaultValue)
+        }
+
+        /// Returns whether this is the name of the parameter.
+        @inline(__always)
+        func isNamed(_ other: plugin_string) -> Bool {
+            guard other.count == key.count, let bytes = UnsafeRawPointer(other.bytes) else { return false }
+            let count = Int(truncatingIfNeeded: other.count)
+            return count < 8 ? bytes.tail(from: 0, to: count) == shortKey : other == key
+        }
     }
 
     init(
@@ -117,9 +135,7 @@ final class Endpoint: @unchecked Sendable {
         isAsync: Bool = true, isRemote: Bool = false, invoke: @escaping plugin_invoke
     ) {
         let declared = (parameters ?? [:]).map { name, type in
-            Parameter(
-                key: .shared(name), kind: type, rawKind: type.raw ?? .max, isRequired: true,
-                defaultValue: plugin_value_null())
+            Parameter(name, type, isRequired: true, defaultValue: plugin_value_null())
         }
         self.init(
             name: .immortal(name), parameters: declared, isAsync: isAsync, isRemote: isRemote,
@@ -164,7 +180,7 @@ extension Unmanaged<Endpoint> {
 extension Endpoint.Parameter {
     init(_ declaration: ModuleManifest.Parameter) {
         self.init(
-            key: .shared(declaration.name), kind: declaration.type, rawKind: declaration.type.raw ?? .max,
-            isRequired: declaration.isRequired, defaultValue: .immortal(declaration.defaultValue ?? .null))
+            declaration.name, declaration.type, isRequired: declaration.isRequired,
+            defaultValue: .immortal(declaration.defaultValue ?? .null))
     }
 }
