@@ -263,6 +263,9 @@ int plugin_wire_send(plugin_wire *wire, uint32_t index, const plugin_wire_messag
         channel->rooms[wire->side] = message->room;
         head.kind |= WIRE_IN_ROOM;
         head.length = message->length;
+    } else if (wire->side == PLUGIN_WIRE_HOST && message->count == 1 && message->values->kind <= PLUGIN_KIND_DOUBLE) {
+        head.kind |= WIRE_IN_HEAD | message->values->kind << 16;
+        head.only = wire_bytes_of(message->values);
     } else if (message->count) {
         uint32_t start = wire->side == PLUGIN_WIRE_HOST ? behind_used(channel) : 0;
         wire_out out = {channel->bytes[wire->side] + start, 0, PLUGIN_WIRE_CHANNEL_BYTES - start, 0, 0};
@@ -307,6 +310,7 @@ int plugin_wire_receive(plugin_wire *wire, uint32_t index, plugin_wire_message *
     uint32_t processor = *(volatile uint32_t *)&channel->processor;
     __asm__ volatile("" ::: "memory");
     note_processor(wire, index, processor);
+    if (head.kind & WIRE_IN_HEAD) return wire->side != PLUGIN_WIRE_WORKER || wire_make_only(&head, message);
     if (head.length > PLUGIN_WIRE_MAX_BYTES || (head.count == 0) != (head.length == 0)) return 1;
     if (head.kind & WIRE_IN_ROOM)
         return wire_make_of_room(wire->rooms, &head, *(volatile uint32_t *)&channel->rooms[1 - wire->side], message);

@@ -45,6 +45,18 @@ int wire_make(const wire_head *head, uint8_t *bytes, plugin_wire_message *messag
     return is_invalid;
 }
 
+int wire_make_only(const wire_head *head, plugin_wire_message *message) {
+    wire_head rest = *head;
+    rest.kind &= 0xFFFFu;
+    rest.only = 0;
+    (void)wire_read(&rest, NULL, message); /* a message without values */
+    message->only.kind = WIRE_ONLY_KIND(head->kind);
+    message->only.as.integer = (int64_t)head->only;
+    message->values = &message->only;
+    message->count = 1;
+    return message->only.kind > PLUGIN_KIND_DOUBLE;
+}
+
 int wire_make_of_room(plugin_wire_rooms *rooms, const wire_head *head, uint32_t room, plugin_wire_message *message) {
     uint8_t *bytes = head->length ? wire_rooms_map(rooms, room, head->length) : NULL;
     if (!bytes) return 1;
@@ -57,7 +69,7 @@ int wire_make_of_room(plugin_wire_rooms *rooms, const wire_head *head, uint32_t 
 void plugin_wire_dispose(plugin_wire_message *message) {
     if (message->rooms) wire_rooms_unmap(message->rooms, message->room, (void *)message->values, message->length);
     else if (message->in_use) *message->in_use = message->length;
-    else free((void *)message->values); /* the first of its bytes */
+    else if (message->values != &message->only) free((void *)message->values); /* the first of its bytes */
     message->values = NULL;
     message->count = 0;
     message->room = 0;

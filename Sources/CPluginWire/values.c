@@ -70,6 +70,11 @@ static plugin_value bare(wire_out *out, const plugin_value *value, uint32_t dept
     return bare;
 }
 
+uint64_t wire_bytes_of(const plugin_value *scalar) {
+    wire_out none = {NULL, 0, 0, 0, 0};
+    return (uint64_t)bare(&none, scalar, 0).as.integer;
+}
+
 static void put_contents(wire_out *out, const plugin_value *value, uint32_t depth);
 
 static void put_entries(wire_out *out, const plugin_entry *entries, uint32_t count, uint32_t depth) {

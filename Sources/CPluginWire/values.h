@@ -15,6 +15,9 @@ typedef struct wire_out {
 /* Appends values and all that they contain. */
 void wire_put_values(wire_out *out, const plugin_value *values, size_t count, uint32_t depth);
 
+/* Returns the eight bytes of a number, a truth value or null, none of which is uninitialised. */
+uint64_t wire_bytes_of(const plugin_value *scalar);
+
 /* Bytes of this process that are being read, 8-aligned. Their pointers are assigned in place. */
 typedef struct wire_in {
     uint8_t *base;

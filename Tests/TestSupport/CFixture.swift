@@ -55,7 +55,8 @@ enum CFixture {
     /// Returns the folder with the files that `make` has made for a key, in this run or an earlier one.
     private static func kept(_ key: String, _ make: (_ folder: String) throws -> Void) throws -> String {
         let place = key.contains(TemporaryFolder.prefix) ? try own.get().path : try store.get()
-        let folder = "\(place)/\(String(digest(key.utf8, after: world), radix: 16))"
+        let others = key.contains("/Sources/CPlugin") ? sources : headersAndCompiler
+        let folder = "\(place)/\(String(digest(key.utf8, after: others), radix: 16))"
         if access(folder, F_OK) == 0 { return folder }
         let new = try makeTemporaryFolder("\(place)/.new-XXXXXX")
         do { try make(new) } catch {
@@ -87,15 +88,28 @@ enum CFixture {
         return path
     }
 
-    /// A digest of what a fixture depends on besides its source: the compiler and the headers.
-    private static let world: UInt64 = {
+    /// A digest of what every fixture depends on besides its source.
+    private static let headersAndCompiler: UInt64 = {
         var status = stat()
         if let compiler { stat(compiler.path, &status) }
-        let header = FileManager.default.enumerator(atPath: headers)?.compactMap { $0 as? String }.sorted() ?? []
-        return header.reduce(digest("\(status.st_size) \(status.st_mtim.tv_sec)".utf8)) { state, name in
-            digest(FileManager.default.contents(atPath: "\(headers)/\(name)") ?? Data(), after: state)
+        return digest(filesIn: headers, after: digest("\(status.st_size) \(status.st_mtim.tv_sec)".utf8))
+    }()
+
+    /// The same, and the C sources of this project, which some fixtures contain.
+    private static let sources: UInt64 = {
+        let folder = "\(repository)/Sources"
+        let all = (try? FileManager.default.contentsOfDirectory(atPath: folder).sorted()) ?? []
+        return all.filter { $0.hasPrefix("CPlugin") }.reduce(headersAndCompiler) { state, name in
+            digest(filesIn: "\(folder)/\(name)", after: state)
         }
     }()
+
+    private static func digest(filesIn folder: String, after state: UInt64) -> UInt64 {
+        let names = FileManager.default.enumerator(atPath: folder)?.compactMap { $0 as? String }.sorted() ?? []
+        return names.reduce(state) { state, name in
+            digest(FileManager.default.contents(atPath: "\(folder)/\(name)") ?? Data(), after: state)
+        }
+    }
 
     /// FNV-1a (G. Fowler, L. C. Noll, K.-P. Vo).
     private static func digest(_ bytes: some Sequence<UInt8>, after state: UInt64 = 0xCBF2_9CE4_8422_2325) -> UInt64 {

@@ -11,7 +11,8 @@
  * trust, and nothing can be shared or circular. The host copies a message once into memory of its own, and checks the
  * copy. The pointers of an accepted message can be read; kinds, texts and objects are checked by the code that uses the
  * values. The worker trusts the host and reads small messages in place; while calls are nested, the host writes each
- * further message behind those that the worker still reads.
+ * further message behind those that the worker still reads. If the only value of a message of the host in a channel is a
+ * number, a truth value or null, it is in the head of the message.
  *
  * Values that take more bytes than a channel has are in a room: memory of their own, a memfd that the host creates for
  * either direction. The message names the room by its number; the worker gets the descriptor over the socket. The
@@ -131,7 +132,7 @@ enum plugin_wire_kind {
 
 typedef struct plugin_wire_rooms plugin_wire_rooms;
 
-/* A message. Its receiver disposes of it. */
+/* A message. Its receiver disposes of it, and must not move it while its values are read: they may be in `only`. */
 typedef struct plugin_wire_message {
     uint32_t kind; /* PLUGIN_WIRE_... */
     uint32_t flags;
@@ -146,6 +147,7 @@ typedef struct plugin_wire_message {
     uint32_t length;      /* how many bytes they take there; with `in_use`, the previous `*in_use` */
     plugin_wire_rooms *rooms; /* of which that room is one */
     uint32_t *in_use;         /* for values in the channel: how many bytes there are in use */
+    plugin_value only;        /* in the worker: the value that came with the head; `values` then points to it */
 } plugin_wire_message;
 
 /* The shared memory, as one side sees it. */

@@ -66,7 +66,7 @@ extension WorkerProcess {
             return ending == nil ? .noRoom : .ended  // A process that has ended is given no room.
         }
         // The clock is read while the worker is already at work.
-        var limit = monotonicNow().adding((time ?? settings.isolation.callTimeout).nanoseconds)
+        var limit = monotonicNow().adding(time?.nanoseconds ?? callLimit)
         while true {
             var received = plugin_wire_message()
             switch link.receive(channel, until: deadline == 0 ? limit : min(limit, deadline), &received) {

@@ -10,7 +10,12 @@ final class WorkerLink: @unchecked Sendable {
     // worker's request has given it. Hence `@unchecked Sendable`.
 
     let wire: OpaquePointer
-    private let channels = Mutex(Channels())
+    /// The host's channels that have been used before and are free now.
+    private let free = FreeChannels()
+    /// The first channel of the host that was never used.
+    private let fresh = Atomic<UInt32>(0)
+    /// The channels on which a call did not return in time.
+    private let lost = Mutex<[UInt32: Lost]>([:])
 
     /// The calls on one channel that did not return in time.
     struct Lost {
@@ -20,14 +25,6 @@ final class WorkerLink: @unchecked Sendable {
         var limit: Int64 = 0
         /// Whether one of the calls is serial, so that no other serial call may run until it ends.
         var isSerial = false
-    }
-
-    private struct Channels {
-        var free: [UInt32] = []
-        /// The first channel that was never used.
-        var fresh: UInt32 = 0
-        /// The channels on which a call did not return in time.
-        var lost: [UInt32: Lost] = [:]
     }
 
     /// - Throws: `outOfResources`.
@@ -44,15 +41,17 @@ final class WorkerLink: @unchecked Sendable {
 
     /// Returns a channel for a call of this thread; `nil` if all are in use.
     func acquire() -> (channel: UInt32, isFresh: Bool)? {
-        channels.withLock { channels in
-            if let channel = channels.free.popLast() { return (channel, false) }
-            guard channels.fresh < PLUGIN_WIRE_DOWN_CHANNELS else { return nil }
-            channels.fresh += 1
-            return (channels.fresh - 1, true)
+        if let channel = free.remove() { return (channel, false) }
+        var next = fresh.load(ordering: .relaxed)
+        while next < PLUGIN_WIRE_DOWN_CHANNELS {
+            let (isOurs, found) = fresh.compareExchange(expected: next, desired: next + 1, ordering: .relaxed)
+            if isOurs { return (next, true) }
+            next = found
         }
+        return nil
     }
 
-    func giveBack(_ channel: UInt32) { channels.withLock { $0.free.append(channel) } }
+    func giveBack(_ channel: UInt32) { free.insert(channel) }
 
     /// The channel on which this thread serves a request of the worker: its next call uses that one, too, because the
     /// thread on the other side waits there.
@@ -98,19 +97,19 @@ final class WorkerLink: @unchecked Sendable {
     ///
     /// - Parameter factory: The number of the factory if the call makes an instance.
     func lose(_ channel: UInt32, limit: Int64, isSerial: Bool, _ factory: UInt64?) -> Bool {
-        channels.withLock { channels in
-            let known = channels.lost[channel] ?? Lost()
-            channels.lost[channel] = Lost(
+        lost.withLock { lost in
+            let known = lost[channel] ?? Lost()
+            lost[channel] = Lost(
                 factories: known.factories + [factory], limit: max(limit, known.limit),
                 isSerial: isSerial || known.isSerial)
             return known.factories.isEmpty
         }
     }
 
-    func isLost(_ channel: UInt32) -> Bool { channels.withLock { $0.lost[channel] != nil } }
+    func isLost(_ channel: UInt32) -> Bool { lost.withLock { $0[channel] != nil } }
 
     /// Returns the lost calls on a channel, and forgets them.
-    func takeLost(_ channel: UInt32) -> Lost { channels.withLock { $0.lost.removeValue(forKey: channel) ?? Lost() } }
+    func takeLost(_ channel: UInt32) -> Lost { lost.withLock { $0.removeValue(forKey: channel) ?? Lost() } }
 
     // MARK: Messages
 

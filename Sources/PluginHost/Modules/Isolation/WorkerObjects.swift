@@ -126,9 +126,12 @@ extension WorkerObjects.State {
 }
 
 extension UnsafeBufferPointer<plugin_value> {
+    /// Whether one of these values is an object, a list or a map.
+    var mayContainObjects: Bool { contains { $0.kind >= PLUGIN_KIND_LIST } }
+
     /// The objects in these values and in all that they contain, as often as they occur.
     var objects: [plugin_object] {
-        guard contains(where: { $0.kind >= PLUGIN_KIND_LIST }) else { return [] }
+        guard mayContainObjects else { return [] }
         var objects: [plugin_object] = []
         for index in indices { self[index].addObjects(to: &objects, depth: 0) }
         return objects

@@ -32,6 +32,8 @@ final class WorkerProcess: ModuleProcess, Sendable {
 
     let file: StagedFile
     let settings: Settings
+    /// ``Isolation/callTimeout``, in nanoseconds.
+    let callLimit: Int64
     let objects = WorkerObjects()
     let outbox: WorkerOutbox
     let output: WorkerOutput
@@ -76,6 +78,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
 
     private init(_ file: StagedFile, _ settings: Settings, _ link: WorkerLink, socket: Int32, output: Int32) {
         (self.file, self.settings) = (file, settings)
+        callLimit = settings.isolation.callTimeout.nanoseconds
         outbox = WorkerOutbox(socket)
         state = Mutex(State(link: link))
         self.output = WorkerOutput(file.original, descriptor: output, settings.log)

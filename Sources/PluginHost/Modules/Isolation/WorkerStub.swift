@@ -19,25 +19,26 @@ final class WorkerStub: Sendable {
     /// A reference that is never released: endpoints are never freed.
     var immortal: UnsafeMutableRawPointer { Unmanaged.passRetained(self).toOpaque() }
 
-    private static func of(_ data: UnsafeMutableRawPointer?) -> WorkerStub {
-        Unmanaged<WorkerStub>.fromOpaque(data!).takeUnretainedValue()
-    }
+    private static func of(_ data: UnsafeMutableRawPointer?) -> WorkerStub { unretained(data).takeUnretainedValue() }
+
+    private static func unretained(_ data: UnsafeMutableRawPointer?) -> Unmanaged<WorkerStub> { .fromOpaque(data!) }
 
     // MARK: Actions
 
     static let invoke: plugin_invoke = { data, call, arguments, count in
-        let stub = of(data)
-        var message = plugin_wire_message()
-        (message.kind, message.a) = (PLUGIN_WIRE_CALL.rawValue, stub.number)
-        let instance = call!.pointee.instance
-        if stub.isOfObject, let instance {
-            message.flags = PLUGIN_WIRE_OF_OBJECT
-            let object = Unmanaged<WorkerNumber>.fromOpaque(instance).takeUnretainedValue()
-            message.scalar = plugin_value_int(Int64(bitPattern: object.number))
-        } else {
-            message.scalar = plugin_value_int(Int64(Int(bitPattern: instance)))
+        unretained(data)._withUnsafeGuaranteedRef { stub in
+            var message = plugin_wire_message()
+            (message.kind, message.a) = (PLUGIN_WIRE_CALL.rawValue, stub.number)
+            let instance = call!.pointee.instance
+            if stub.isOfObject, let instance {
+                message.flags = PLUGIN_WIRE_OF_OBJECT
+                let object = Unmanaged<WorkerNumber>.fromOpaque(instance).takeUnretainedValue()
+                message.scalar = plugin_value_int(Int64(bitPattern: object.number))
+            } else {
+                message.scalar = plugin_value_int(Int64(Int(bitPattern: instance)))
+            }
+            stub.process.call(&message, call!, arguments, count)
         }
-        stub.process.call(&message, call!, arguments, count)
     }
 
     static let invokeCallback: plugin_invoke = { data, call, arguments, count in
@@ -141,11 +142,13 @@ extension WorkerProcess {
         message.flags |= call.pointee.flags & (PLUGIN_CALL_REMOTE | PLUGIN_CALL_IN_PLACE)
         (message.token, message.b) = (token, call.pointee.deadline)
         (message.values, message.count) = (arguments, count)
-        let lent = objects.lend(UnsafeBufferPointer(start: arguments, count: Int(count)).objects)
+        let values = UnsafeBufferPointer(start: arguments, count: Int(count))
+        let lent = values.mayContainObjects ? objects.lend(values.objects) : nil
+        let endpoint = CallRecord(token: token)?.unretainedEndpoint
         let ending = ask(
             &message, until: CallRecord.deadlineToEnforce(of: call.pointee),
-            isSerial: CallRecord(token: token)?.endpoint?.gate != nil)
-        objects.endLoan(of: lent)
+            isSerial: endpoint?._withUnsafeGuaranteedRef { $0.gate != nil } ?? false)
+        if let lent { objects.endLoan(of: lent) }
         guard ending == .returned else { return fail(token, ending) }
         if message.flags & PLUGIN_WIRE_SCALAR != 0, let result = call.pointee.result {
             result.pointee = message.scalar
