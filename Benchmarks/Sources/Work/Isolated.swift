@@ -18,9 +18,10 @@ extension Comparison {
 
     private static func oneIsolated(_ host: PluginHost, _ target: String, _ language: String) -> Comparison {
         let parameters: Parameters = ["n": 7]
+        // Two thirds of what it took at first.
         return Comparison(
             "isolated call, one int, module in \(language)", peer: "isolated",
-            goal: Goal(atMost: 1_000, floorAtMost: 150),
+            goal: Goal(atMost: 223, floorAtMost: 150),
             floors: [turn]
         ) { count in
             var sum = 0
