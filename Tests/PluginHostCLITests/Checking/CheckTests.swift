@@ -170,10 +170,13 @@ import Testing
             for (;;) pause();
             """
         let running = try program.start("check", module.build(), "--trust", "--json")
-        #expect(eventually { FileManager.default.fileExists(atPath: "\(program.folder.path)/process") })
+        // The file is there before the number is in it.
+        let file = "\(program.folder.path)/process"
+        func noted() -> String { (try? String(contentsOfFile: file, encoding: .utf8)) ?? "" }
+        #expect(eventually { !noted().isEmpty })
         running.signal(signal)
         #expect(try running.wait().signal == signal)
-        let process = try String(contentsOfFile: "\(program.folder.path)/process", encoding: .utf8)
+        let process = noted()
         // A process that has ended but has not been reaped has no command line.
         #expect(eventually { (FileManager.default.contents(atPath: "/proc/\(process)/cmdline") ?? Data()).isEmpty })
         // It may have been between two of its children.
