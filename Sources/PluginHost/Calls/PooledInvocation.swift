@@ -5,7 +5,7 @@ import PluginABI
 // Calls that can outlive the function that makes them: they use a record of the pool.
 
 extension Calls {
-    /// The fast path of almost every call of an asynchronous action, like ``callFast(_:_:_:_:_:)`` for synchronous
+    /// The fast path of almost every call of an asynchronous action, like ``callFast(_:_:areTrusted:_:_:_:)`` for synchronous
     /// ones. Returns `nil`, without doing anything, for any other call.
     func beginFast(
         _ found: Unmanaged<Endpoint>, _ entries: UnsafeBufferPointer<plugin_entry>, parent: plugin_token,

@@ -79,6 +79,34 @@ extension BoundaryTests {
                                 request.target = text("Careless"); request.action = text("long");
                                 entry.key = plugin_string_make(0, 9);
                             }
+                            plugin_entry two[] = {{text("first"), plugin_value_int(1)}, {text("second"), plugin_value_string("\\xC0", 1)}};
+                            if (strncmp(what->as.string, "own", 3) == 0) {
+                                entry.key = text("value");
+                                request.target = text("Careless");
+                            }
+                            if (is(what, "own bytes")) { request.action = text("bytes"); entry.value = plugin_value_bytes(0, 5); }
+                            if (is(what, "own list")) { request.action = text("list"); entry.value = plugin_value_list(0, 5); }
+                            if (is(what, "own deep list")) {
+                                request.action = text("list"); entry.value = *nest(129, plugin_value_int(1));
+                            }
+                            if (is(what, "own map")) { request.action = text("map"); entry.value = plugin_value_map(0, 5); }
+                            if (is(what, "own map key")) {
+                                request.action = text("map"); inner.key = bad; entry.value = plugin_value_map(&inner, 1);
+                            }
+                            if (is(what, "own object")) {
+                                request.action = text("object"); entry.value = plugin_value_object(12345);
+                            }
+                            if (is(what, "own any")) { request.action = text("any"); entry.value.kind = UINT32_MAX; }
+                            if (is(what, "own second")) {
+                                request.action = text("two"); request.parameters = two; request.parameter_count = 2;
+                            }
+                            if (is(what, "own async")) {
+                                request.action = text("async"); entry.key = text("name");
+                                entry.value = plugin_value_string("\\xC0\\x80", 2);
+                                host->call(host, call->token, &request, hear, 0);
+                                reply_value(call->token, plugin_value_string(last, strlen(last)));
+                                return;
+                            }
                             if (is(what, "nullKeyAsync")) {
                                 request.target = text("Careless"); request.action = text("async");
                                 entry.key = plugin_string_make(0, 4);
@@ -91,6 +119,14 @@ extension BoundaryTests {
                             host->perform(host, call->token, &request, hear, 0);
                             reply_value(call->token, plugin_value_string(last, strlen(last)));
                             """),
+                    .init(name: "bytes", parameters: ["value": "bytes"], body: "reply_int(call->token, 1);"),
+                    .init(name: "list", parameters: ["value": "list"], body: "reply_int(call->token, 1);"),
+                    .init(name: "map", parameters: ["value": "map"], body: "reply_int(call->token, 1);"),
+                    .init(name: "object", parameters: ["value": "object"], body: "reply_int(call->token, 1);"),
+                    .init(name: "any", parameters: ["value": "any"], body: "reply_int(call->token, 1);"),
+                    .init(
+                        name: "two", parameters: ["first": "int", "second": "string"],
+                        body: "reply_int(call->token, 1);"),
                     .init(name: "long", parameters: ["nine_long": "string"], body: "reply_int(call->token, 1);"),
                     .init(
                         name: "async", manifest: "\"async\":true,", parameters: ["name": "string"],

@@ -16,6 +16,9 @@ import Testing
         "target", "action", "key", "value", "mapKey", "nullTarget", "nullText", "nullBytes", "nullList", "nullMap",
         "nullParameters", "kind", "deepList", "deepEmpty", "size", "address", "hugeCount", "hugeName", "longTarget",
         "longAction", "longKey", "nullKey", "nullLongKey", "nullKeyAsync", "object", "url",
+        // To actions that declare a value of this type, so that nothing but the value is wrong.
+        "own bytes", "own list", "own deep list", "own map", "own map key", "own object", "own any", "own second",
+        "own async",
     ])
     func `An invalid request is refused, with the reason`(what: String) throws {
         #expect(try host.perform("Careless", "request", [.string(what)]) == "invalidValue")

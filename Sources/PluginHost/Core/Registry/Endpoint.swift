@@ -42,7 +42,7 @@ final class Endpoint: @unchecked Sendable {
 
     /// A path by which an endpoint can be called.
     enum CallPath {
-        /// A call consists of nothing but the call of its function: see ``Calls/callFast(_:_:_:_:_:)``.
+        /// A call consists of nothing but the call of its function: see ``Calls/callFast(_:_:areTrusted:_:_:_:)``.
         case fast
         /// The fast path for asynchronous actions: see ``Calls/beginFast(_:_:parent:from:to:_:_:)``.
         case fastAsync
@@ -81,7 +81,8 @@ final class Endpoint: @unchecked Sendable {
         let key: plugin_string
         /// The name as a number, if it has fewer than eight bytes.
         private let shortKey: UInt64
-        /// The number of the kind in the binary interface; for `any`, which has none, a number that no value has.
+        /// The number of the kind in the binary interface; for `any`, which has none, a number that no sound
+        /// value has.
         let rawKind: UInt32
         let kind: Value.Kind
         let isRequired: Bool
