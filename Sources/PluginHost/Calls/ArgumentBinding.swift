@@ -78,7 +78,7 @@ extension Endpoint {
         return true
     }
 
-    /// The same, and refuses values that are not sound.
+    /// Like ``take(_:as:)``, but also refuses values that are not sound.
     ///
     /// - Parameter areTrusted: Whether the values need no check.
     @inline(__always)

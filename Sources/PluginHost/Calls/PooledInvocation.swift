@@ -5,8 +5,8 @@ import PluginABI
 // Calls that can outlive the function that makes them: they use a record of the pool.
 
 extension Calls {
-    /// The fast path of almost every call of an asynchronous action, like ``callFast(_:_:areTrusted:_:_:_:)`` for synchronous
-    /// ones. Returns `nil`, without doing anything, for any other call.
+    /// The fast path of almost every call of an asynchronous action, like ``callFast(_:_:areTrusted:_:_:_:)`` for
+    /// synchronous ones. Returns `nil`, without doing anything, for any other call.
     func beginFast(
         _ found: Unmanaged<Endpoint>, _ entries: UnsafeBufferPointer<plugin_entry>, parent: plugin_token,
         from caller: Generation, to receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord

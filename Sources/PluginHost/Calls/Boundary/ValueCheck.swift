@@ -49,7 +49,8 @@ extension plugin_value {
         return true
     }
 
-    /// Whether the value is a number, ASCII text or bytes, and passes the check. False for values that need a longer one.
+    /// Whether the value is a number, ASCII text or bytes, and passes the check. False for values that need a longer
+    /// one.
     @inline(__always)
     fileprivate var isEvidentlySound: Bool {
         switch kind {
@@ -196,8 +197,8 @@ extension UnsafePointer<plugin_request> {
     /// the names and values. If the action is found, its target and action are names that a module has declared, and so
     /// are the names of parameters that match the declaration, whose values are checked when they are in order
     /// (`areSound`). Code that does not find the action, or accepts other parameters, checks everything
-    /// (``plugin_request/checkValues()``). Until then, not even the pointers of names and values are checked: a name may
-    /// only be compared with a declared one.
+    /// (``plugin_request/checkValues()``). Until then, not even the pointers of names and values are checked: a name
+    /// may only be compared with a declared one.
     ///
     /// The request is read in the units in which the caller has just written it; see
     /// ``UnsafeMutablePointer/initialize(byWordsOf:)``.
